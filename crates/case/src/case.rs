@@ -1,0 +1,88 @@
+//! The case: all evidence about one incident, as it was collected.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Intent, Millis};
+
+/// All that was collected about one server over one window, and what its user wants of it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Case {
+    /// What was looked at.
+    pub target: Target,
+    /// The user's intent.
+    pub intent: Intent,
+    /// Scrapes of the metrics endpoint in order of time.
+    pub scrapes: Vec<Scrape>,
+    /// Other endpoints' bodies by path, such as `/version`.
+    pub endpoints: BTreeMap<String, String>,
+    /// Server logs.
+    pub logs: Vec<LogText>,
+    /// The command line the server was started with.
+    pub command_line: Option<String>,
+    /// What GPU tools said.
+    pub gpu: GpuEvidence,
+    /// What the collector wants a reader to know: what it skipped and why.
+    pub notes: Vec<String>,
+}
+
+/// What was looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Target {
+    /// What the user called it: a URL, a folder's or a file's name.
+    pub name: String,
+}
+
+/// One reading of the metrics endpoint.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scrape {
+    /// When it was read.
+    pub at: Millis,
+    /// What came back.
+    pub outcome: ScrapeOutcome,
+}
+
+/// What a scrape brought.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ScrapeOutcome {
+    /// The body, as sent.
+    Body(Vec<u8>),
+    /// The error, as the collector put it.
+    Failed(String),
+}
+
+impl Scrape {
+    /// The body, where there is one.
+    pub fn body(&self) -> Option<&[u8]> {
+        match &self.outcome {
+            ScrapeOutcome::Body(bytes) => Some(bytes),
+            ScrapeOutcome::Failed(_) => None,
+        }
+    }
+}
+
+/// A server log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogText {
+    /// Its name in the case, such as `server.log`.
+    pub name: String,
+    /// Its text; bytes that are not UTF-8 were replaced when it was read.
+    pub text: String,
+}
+
+/// What GPU tools said, as text.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GpuEvidence {
+    /// Output of `nvidia-smi dmon`.
+    pub dmon: Option<String>,
+    /// Output of `nvidia-smi -q`.
+    pub smi_q: Option<String>,
+}
+
+impl Case {
+    /// Whether nothing at all was collected.
+    pub fn is_empty(&self) -> bool {
+        self.scrapes.is_empty() && self.endpoints.is_empty() && self.logs.is_empty()
+    }
+}

@@ -1,0 +1,193 @@
+//! The case file: a zip of the recording layout with a `case.json` that names its version.
+//!
+//! | written by \ read by | this version |
+//! |---|---|
+//! | `intriage.case/1` | read |
+//! | any other `intriage.case/N` | refused, naming both versions |
+//! | a zip without `case.json` | refused |
+
+use std::io::{Cursor, Read, Seek, Write};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipArchive, ZipWriter};
+
+use crate::{Case, Intent, Target, layout};
+
+/// The version of the case file written here.
+pub const SCHEMA: &str = "intriage.case/1";
+
+/// Most bytes a case may unpack to: a small archive must not be able to fill the memory.
+pub const MAX_UNPACKED: u64 = 1 << 30;
+
+const MANIFEST: &str = "case.json";
+
+#[derive(Serialize, Deserialize)]
+struct Manifest {
+    schema: String,
+    #[serde(default)]
+    target: Target,
+    #[serde(default)]
+    intent: Intent,
+    #[serde(default)]
+    notes: Vec<String>,
+}
+
+/// Why a file is not a case this version can read, or could not be written.
+#[derive(Debug, Error)]
+pub enum CaseFileError {
+    /// Not a zip, or a damaged one.
+    #[error("not a case file, or damaged: {0}")]
+    Archive(#[from] zip::result::ZipError),
+    /// Reading or writing failed.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// No manifest.
+    #[error("not a case file: it has no {MANIFEST}")]
+    NoManifest,
+    /// A manifest that is not one.
+    #[error("{MANIFEST} is not readable: {0}")]
+    Manifest(#[from] serde_json::Error),
+    /// Another version.
+    #[error("the file says {found:?}, this intriage reads {SCHEMA:?}: use the version that wrote it")]
+    Version {
+        /// The version the file names.
+        found: String,
+    },
+    /// Unpacks to more than [`MAX_UNPACKED`].
+    #[error("unpacks to more than {MAX_UNPACKED} bytes: refused")]
+    TooLarge,
+}
+
+/// Reads a case file.
+pub fn read(bytes: &[u8]) -> Result<Case, CaseFileError> {
+    let mut archive = ZipArchive::new(Cursor::new(bytes))?;
+    let manifest = manifest(&mut archive)?;
+    let mut case = Case {
+        target: manifest.target,
+        intent: manifest.intent,
+        notes: manifest.notes,
+        ..Case::default()
+    };
+    let mut left = MAX_UNPACKED;
+    for index in 0..archive.len() {
+        let entry = archive.by_index(index)?;
+        let name = entry.name()?.into_owned();
+        if layout::wants(&name) {
+            let content = limited(entry, left)?;
+            left -= content.len() as u64;
+            layout::add(&mut case, &name, content);
+        }
+    }
+    Ok(case)
+}
+
+/// Writes a case file. Equal cases give equal bytes: entries are sorted and carry no times.
+pub fn write(case: &Case, out: impl Write + Seek) -> Result<(), CaseFileError> {
+    let mut zip = ZipWriter::new(out);
+    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+    let manifest = Manifest {
+        schema: SCHEMA.to_owned(),
+        target: case.target.clone(),
+        intent: case.intent.clone(),
+        notes: case.notes.clone(),
+    };
+    zip.start_file(MANIFEST, options)?;
+    zip.write_all(&serde_json::to_vec_pretty(&manifest)?)?;
+    for (name, bytes) in layout::files(case) {
+        zip.start_file(name, options)?;
+        zip.write_all(&bytes)?;
+    }
+    zip.finish()?;
+    Ok(())
+}
+
+/// Whether the bytes begin like a zip, to tell a case file from anything else.
+pub fn looks_like_one(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"PK\x03\x04")
+}
+
+fn manifest(archive: &mut ZipArchive<Cursor<&[u8]>>) -> Result<Manifest, CaseFileError> {
+    let entry = archive.by_name(MANIFEST).map_err(|e| match e {
+        zip::result::ZipError::FileNotFound => CaseFileError::NoManifest,
+        other => other.into(),
+    })?;
+    let bytes = limited(entry, 16 << 20)?;
+    // The version first: another version may have other fields.
+    let found = serde_json::from_slice::<serde_json::Value>(&bytes)?;
+    let found = found.get("schema").and_then(|s| s.as_str()).unwrap_or("nothing").to_owned();
+    if found != SCHEMA {
+        return Err(CaseFileError::Version { found });
+    }
+    Ok(serde_json::from_slice(&bytes)?)
+}
+
+/// Reads at most `limit` bytes; the header's size is a claim, not a promise.
+fn limited(entry: impl Read, limit: u64) -> Result<Vec<u8>, CaseFileError> {
+    let mut content = Vec::new();
+    entry.take(limit + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > limit {
+        return Err(CaseFileError::TooLarge);
+    }
+    Ok(content)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Millis, Profile, Scrape, ScrapeOutcome};
+
+    fn small_case() -> Case {
+        Case {
+            target: Target { name: "http://127.0.0.1:8000".into() },
+            intent: Intent {
+                profile: Profile::Batch,
+                objectives: vec!["ttft.p95=1s".parse().unwrap()],
+                model: None,
+            },
+            scrapes: vec![
+                Scrape { at: Millis(5), outcome: ScrapeOutcome::Body(b"a 1\n".to_vec()) },
+                Scrape { at: Millis(6), outcome: ScrapeOutcome::Failed("refused".into()) },
+            ],
+            notes: vec!["no log was given".into()],
+            ..Case::default()
+        }
+    }
+
+    fn bytes_of(case: &Case) -> Vec<u8> {
+        let mut out = Cursor::new(Vec::new());
+        write(case, &mut out).unwrap();
+        out.into_inner()
+    }
+
+    #[test]
+    fn a_saved_case_reads_back_equal_and_equal_cases_give_equal_bytes() {
+        let case = small_case();
+        assert_eq!(read(&bytes_of(&case)).unwrap(), case);
+        assert_eq!(bytes_of(&case), bytes_of(&case.clone()));
+    }
+
+    #[test]
+    fn another_version_is_refused_by_name() {
+        let mut out = Cursor::new(Vec::new());
+        let mut zip = ZipWriter::new(&mut out);
+        zip.start_file(MANIFEST, SimpleFileOptions::default()).unwrap();
+        zip.write_all(br#"{"schema":"intriage.case/9"}"#).unwrap();
+        zip.finish().unwrap();
+        let error = read(&out.into_inner()).unwrap_err().to_string();
+        assert!(error.contains("intriage.case/9") && error.contains("intriage.case/1"), "{error}");
+    }
+
+    #[test]
+    fn strangers_and_damage_are_errors() {
+        assert!(matches!(read(b"not a zip").unwrap_err(), CaseFileError::Archive(_)));
+        let whole = bytes_of(&small_case());
+        for cut in [0, 10, whole.len() / 2, whole.len() - 1] {
+            assert!(read(&whole[..cut]).is_err());
+        }
+        let mut out = Cursor::new(Vec::new());
+        ZipWriter::new(&mut out).finish().unwrap();
+        assert!(matches!(read(&out.into_inner()).unwrap_err(), CaseFileError::NoManifest));
+    }
+}

@@ -1,0 +1,143 @@
+//! The layout of a recording: which file name holds which evidence.
+//!
+//! A folder of recordings and a case file share it, so one reader serves both:
+//! `metrics/<unix_ms>.txt`, `metrics/<unix_ms>.failed`, `endpoints/<path with / as __>.json`,
+//! `server.log`, `cmdline.txt`, `dmon.txt`, `smi_q.txt`, and in a case file `case.json`.
+//! `truth.json` is for the scoreboard; nothing here reads it.
+
+use crate::{Case, LogText, Millis, Scrape, ScrapeOutcome};
+
+/// Puts one file of a recording where it belongs in the case; `false` if the name means nothing here.
+pub fn add(case: &mut Case, name: &str, bytes: Vec<u8>) -> bool {
+    if let Some(file) = name.strip_prefix("metrics/") {
+        let Some(scrape) = scrape(file, bytes) else { return false };
+        let place = case.scrapes.partition_point(|s| s.at <= scrape.at);
+        case.scrapes.insert(place, scrape);
+        return true;
+    }
+    if let Some(file) = name.strip_prefix("endpoints/") {
+        let Some(stem) = file.strip_suffix(".json") else { return false };
+        case.endpoints.insert(endpoint_path(stem), text(bytes));
+        return true;
+    }
+    match name {
+        "cmdline.txt" => case.command_line = Some(text(bytes).trim().to_owned()).filter(|c| !c.is_empty()),
+        "dmon.txt" => case.gpu.dmon = Some(text(bytes)),
+        "smi_q.txt" => case.gpu.smi_q = Some(text(bytes)),
+        _ if is_log(name) => case.logs.push(LogText { name: name.to_owned(), text: text(bytes) }),
+        _ => return false,
+    }
+    true
+}
+
+/// Whether [`add`] would take a file of this name; lets a reader skip the rest unread.
+pub fn wants(name: &str) -> bool {
+    if let Some(file) = name.strip_prefix("metrics/") {
+        return scrape_time(file).is_some();
+    }
+    if let Some(file) = name.strip_prefix("endpoints/") {
+        return file.ends_with(".json");
+    }
+    matches!(name, "cmdline.txt" | "dmon.txt" | "smi_q.txt") || is_log(name)
+}
+
+/// The files of a case, in a stable order: the inverse of [`add`].
+pub fn files(case: &Case) -> Vec<(String, Vec<u8>)> {
+    let mut files = Vec::new();
+    for scrape in &case.scrapes {
+        files.push(match &scrape.outcome {
+            ScrapeOutcome::Body(bytes) => (format!("metrics/{}.txt", scrape.at.0), bytes.clone()),
+            ScrapeOutcome::Failed(why) => {
+                (format!("metrics/{}.failed", scrape.at.0), why.clone().into_bytes())
+            }
+        });
+    }
+    for (path, body) in &case.endpoints {
+        files.push((format!("endpoints/{}.json", endpoint_stem(path)), body.clone().into_bytes()));
+    }
+    for log in &case.logs {
+        files.push((log.name.clone(), log.text.clone().into_bytes()));
+    }
+    for (name, content) in
+        [("cmdline.txt", &case.command_line), ("dmon.txt", &case.gpu.dmon), ("smi_q.txt", &case.gpu.smi_q)]
+    {
+        if let Some(content) = content {
+            files.push((name.to_owned(), content.clone().into_bytes()));
+        }
+    }
+    files
+}
+
+/// A log lies at the top of the recording and ends in `.log`.
+fn is_log(name: &str) -> bool {
+    name.strip_suffix(".log").is_some_and(|stem| !stem.is_empty()) && !name.contains('/')
+}
+
+fn scrape_time(file: &str) -> Option<(Millis, bool)> {
+    let (stem, ok) = match file.strip_suffix(".txt") {
+        Some(stem) => (stem, true),
+        None => (file.strip_suffix(".failed")?, false),
+    };
+    Some((Millis(stem.parse().ok()?), ok))
+}
+
+fn scrape(file: &str, bytes: Vec<u8>) -> Option<Scrape> {
+    let (at, ok) = scrape_time(file)?;
+    let outcome = if ok {
+        ScrapeOutcome::Body(bytes)
+    } else {
+        ScrapeOutcome::Failed(text(bytes).trim().to_owned())
+    };
+    Some(Scrape { at, outcome })
+}
+
+/// `/v1/models` is stored as `v1__models`.
+fn endpoint_stem(path: &str) -> String {
+    path.trim_start_matches('/').replace('/', "__")
+}
+
+fn endpoint_path(stem: &str) -> String {
+    format!("/{}", stem.replace("__", "/"))
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_becomes_a_case_and_comes_back() {
+        let mut case = Case::default();
+        for (name, content) in [
+            ("metrics/2000.txt", "b 2\n"),
+            ("metrics/1000.txt", "a 1\n"),
+            ("metrics/3000.failed", "connection refused"),
+            ("endpoints/v1__models.json", "{}"),
+            ("server.log", "INFO ready\n"),
+            ("cmdline.txt", "vllm serve m"),
+        ] {
+            assert!(add(&mut case, name, content.into()), "{name}");
+            assert!(wants(name), "{name}");
+        }
+        assert_eq!(case.scrapes.iter().map(|s| s.at.0).collect::<Vec<_>>(), [1000, 2000, 3000]);
+        assert_eq!(case.scrapes[2].outcome, ScrapeOutcome::Failed("connection refused".into()));
+        assert_eq!(case.endpoints["/v1/models"], "{}");
+
+        let mut again = Case::default();
+        for (name, bytes) in files(&case) {
+            assert!(add(&mut again, &name, bytes));
+        }
+        assert_eq!(again, case);
+    }
+
+    #[test]
+    fn the_truth_and_strangers_are_not_evidence() {
+        for name in ["truth.json", "metrics/notes.txt", "bench.txt", "host/1.txt", ".log", "a/b.log"] {
+            assert!(!wants(name), "{name}");
+            assert!(!add(&mut Case::default(), name, b"x".to_vec()), "{name}");
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The words of intriage as types, and the case file.
+//!
+//! A [`Case`] holds everything known about one incident: raw evidence as it was collected and the
+//! user's intent. Everything to its left only adds to it, everything to its right only reads it.
+//! Evidence is kept as the engine said it, so that a newer intriage can read an old case better.
+//!
+//! Who should use this crate: collectors (to build a case) and readers (to interpret one). What a
+//! metric *means* is the business of `intriage-engines`; what it *proves* that of
+//! `intriage-diagnose`. No sockets, no clock, no threads here.
+
+mod case;
+mod fact;
+pub mod file;
+mod histogram;
+mod intent;
+pub mod layout;
+mod series;
+mod signal;
+mod time;
+mod units;
+
+pub use case::{Case, GpuEvidence, LogText, Scrape, ScrapeOutcome, Target};
+pub use fact::{Fact, Source};
+pub use histogram::{Histogram, HistogramError, QuantileBounds};
+pub use intent::{Intent, Objective, ObjectiveMetric, ObjectiveParseError, Profile, Statistic};
+pub use series::{CounterWindow, Series};
+pub use signal::{Aggregate, Kind, Signal};
+pub use time::Millis;
+pub use units::{Bytes, PerSecond, Quantity, Ratio, Requests, Seconds, Tokens, Unit};
