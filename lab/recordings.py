@@ -19,14 +19,14 @@ RECORDINGS = (
     ),
     Scenario(
         "healthy6",
-        Truth("nothing is wrong: six clients, prompts of ~250 words, plenty of KV cache", "healthy"),
-        load=Load(("chat:prompt=250,max=80",), clients=6, seed=14),
+        Truth("nothing is wrong: six clients, prompts of ~120 words, plenty of KV cache", "healthy"),
+        load=Load(("chat:prompt=120,max=80",), clients=6, seed=14),
         window=60,
     ),
     Scenario(
         "healthy-poisson",
-        Truth("nothing is wrong: Poisson arrivals at 0.5/s, short prompts", "healthy"),
-        load=Load(("chat:prompt=60,max=48",), rate=0.5, seed=15),
+        Truth("nothing is wrong: Poisson arrivals at 0.2/s, short prompts", "healthy"),
+        load=Load(("chat:prompt=60,max=48",), rate=0.2, seed=15),
         window=60,
     ),
     Scenario(

@@ -21,7 +21,7 @@ import time
 
 from labkit import badhttp
 from labkit.recorder import Recorder
-from labkit.scenario import SETTLE_S, BadEndpoint, Check, Load, Scenario, Truth
+from labkit.scenario import EXIT_BY_STATUS, SETTLE_S, BadEndpoint, Check, Load, Scenario, Truth
 from labkit.server import LAB, PYTHON, LabError, Server, kill_worker
 from recordings import RECORDINGS
 
@@ -176,6 +176,8 @@ def judge_verdict(run, scenario, limit):
         cause = (verdict.get("primary") or {}).get("cause")
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         return [*reasons, f"the output is not a verdict: {type(error).__name__}: {error}"]
+    if run.code != EXIT_BY_STATUS.get(status):
+        reasons.append(f"exit code {run.code} does not belong to status {status}")
     if status not in truth.statuses():
         reasons.append(f"status {status}, not {sorted(truth.statuses())}")
     # With nothing wrong the primary must be empty; for a finding it must be a right one.
@@ -218,6 +220,36 @@ class LoadProcess:
         self.process.wait(30)
         self.output.seek(0)
         return json.load(self.output)
+
+
+class FaultTimer(threading.Thread):
+    """Does the scenario's harm at its time; without a fault it does nothing."""
+
+    def __init__(self, scenario, server):
+        super().__init__(daemon=True)
+        self.scenario, self.server = scenario, server
+        self.called_off = threading.Event()
+        self.error = None
+        if scenario.fault:
+            self.start()
+
+    def run(self):
+        """Waits, then strikes."""
+        if self.called_off.wait(self.scenario.fault_at):
+            return
+        say(f"{self.scenario.name}: {self.scenario.fault.__name__}")
+        try:
+            self.scenario.fault(self.server)
+        except (LabError, OSError) as error:
+            self.error = error
+
+    def finish(self):
+        """Raises when the harm was not done."""
+        self.called_off.set()
+        if self.is_alive():
+            self.join()
+        if self.error:
+            raise LabError(f"{self.scenario.fault.__name__} failed: {self.error}")
 
 
 class Suite:
@@ -273,14 +305,13 @@ class Suite:
         try:
             if recorder:
                 recorder.start()
-            timer = self.start_fault(scenario, server)
+            fault = FaultTimer(scenario, server)
             runs = self.watch(scenario, server)
-            if timer:
-                timer.join()
             if recorder:
                 recorder.finish()
         finally:
             summary = load.finish()
+        fault.finish()
         if summary:
             brief = {k: v for k, v in summary.items() if k != "classes"}
             say(f"{scenario.name}: clients saw {json.dumps(brief)}")
@@ -293,19 +324,6 @@ class Suite:
             self.result(f"{scenario.name}/{check.label}", judge_verdict(run, scenario, limit), run)
         if scenario.fault:
             self.stop_server()
-
-    def start_fault(self, scenario, server):
-        """Arms the fault."""
-        if not scenario.fault:
-            return None
-
-        def strike():
-            say(f"{scenario.name}: {scenario.fault.__name__}")
-            scenario.fault(server)
-
-        timer = threading.Timer(scenario.fault_at, strike)
-        timer.start()
-        return timer
 
     def watch(self, scenario, server):
         """Runs the checks side by side over the window, or only waits when there is no binary to test."""

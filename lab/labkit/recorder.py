@@ -1,11 +1,11 @@
 """Saves a running server as a recording folder, the form of the fixtures.
 
-    metrics/<unix_ms>.txt     a scrape; .failed with the reason when there was no answer
-    server.log                start-up and this scenario's lines (others may have used the server in between)
-    cmdline.txt               how the server was started
-    endpoints/*.json          /version and /v1/models
-    client.json               what the clients saw, and how busy the machine was
-    truth.json                what was done
+- metrics/<unix_ms>.txt: a scrape; .failed with the reason when there was no answer
+- server.log: start-up and this scenario's lines (others may have used the server in between)
+- cmdline.txt: how the server was started
+- endpoints/*.json: /version and /v1/models
+- client.json: what the clients saw, and how busy the machine was
+- truth.json: what was done
 """
 
 import json

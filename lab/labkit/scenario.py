@@ -20,7 +20,8 @@ class Load:
         """load.py's command line, without the program."""
         pace = ["--rate", str(self.rate)] if self.rate else ["--clients", str(self.clients)]
         classes = [word for text in self.classes for word in ("--class", text)]
-        return [*pace, *classes, "--port", str(port), "--duration", str(seconds), "--drain", "0", "--seed", str(self.seed)]
+        bounds = ["--duration", str(seconds), "--drain", "0"]
+        return [*pace, *classes, *bounds, "--port", str(port), "--seed", str(self.seed)]
 
     def truth(self):
         """The load as truth.json writes it."""

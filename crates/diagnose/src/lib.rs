@@ -1,1 +1,28 @@
-//! todo
+//! From a case to a verdict: where the time went, why, and what to change.
+//!
+//! [`diagnose`] is a pure function: no I/O, no clock, no randomness. It accounts for the time first
+//! ([`account`]), then asks every cause of the [catalogue](causes) to weigh the evidence, then ranks
+//! what holds by the time it explains ([`rank`]).
+
+mod account;
+mod benign;
+pub mod causes;
+mod diagnosis;
+mod evidence;
+mod judge;
+mod objectives;
+mod rank;
+#[cfg(test)]
+mod testing;
+mod thresholds;
+mod weighing;
+
+pub use causes::{Cause, Class, Layer, LookAlike, Probe, Remedy, catalogue, find};
+pub use diagnosis::{
+    Diagnosis, EngineSummary, Finding, Impact, ImpactOn, Named, ObjectiveResult, Outcome, Primary, RemedyOut, RuledOut,
+    SCHEMA, Segment, SegmentOf, Status, Unjudged, Verdict, WindowSummary,
+};
+pub use evidence::Evidence;
+pub use judge::diagnose;
+pub use thresholds::{Limit, ThresholdError, Thresholds};
+pub use weighing::{Judgement, Test, Weighing};

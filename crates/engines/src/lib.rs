@@ -1,1 +1,30 @@
-//! todo
+//! The dialects: how each engine says the signals, its settings and its log lines, as tables.
+//!
+//! [`read`] turns a [`Case`](intriage_case::Case) into an [`Observed`]: engine and version, every
+//! signal as series or histograms, the configuration with its sources, what the log tells. It is a
+//! pure function; no engine's name is known outside this crate except as data.
+
+mod config;
+mod detect;
+mod dialect;
+mod dynamo;
+pub mod exposition;
+mod gpu;
+mod llamacpp;
+mod lmdeploy;
+mod log;
+mod observed;
+mod scrapes;
+mod sglang;
+mod tgi;
+mod trtllm;
+mod version;
+mod vllm;
+
+pub use config::{Config, Setting, SettingValue, Stated};
+pub use detect::Identity;
+pub use dialect::{Availability, Dialect, Engine, Flag, FlagValue, How, LogValue, MetricRow, dialect};
+pub use gpu::{GpuReadings, GpuSample};
+pub use log::{LogEvent, LogReadings, Meaning, Signature};
+pub use observed::{Instance, Observed, Track, TrackData, read};
+pub use version::{Version, VersionRange};

@@ -1,0 +1,7 @@
+//! Memory pressure: weights, KV pool, or workspace outside the pool?
+
+use super::Cause;
+
+
+/// The causes of this class, in the order of the catalogue.
+pub(super) const CAUSES: &[&Cause] = &[];

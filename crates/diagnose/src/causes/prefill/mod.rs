@@ -1,0 +1,7 @@
+//! The first token is late without a queue.
+
+use super::Cause;
+
+
+/// The causes of this class, in the order of the catalogue.
+pub(super) const CAUSES: &[&Cause] = &[];

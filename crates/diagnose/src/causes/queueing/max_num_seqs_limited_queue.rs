@@ -1,0 +1,160 @@
+//! The sequence cap is reached while memory and compute have room.
+
+use intriage_case::{ObjectiveMetric, Requests, Seconds, Signal};
+use intriage_engines::Engine;
+
+use crate::causes::shared::{at_sequence_cap, pool_has_room, pool_is_full, queue_impact, queue_is_felt, requests_wait, sequence_cap, steps_are_full};
+use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
+use crate::evidence::Evidence;
+use crate::weighing::{Judgement, Test, Weighing};
+
+pub(in crate::causes) static CAUSE: Cause = Cause {
+    id: "max-num-seqs-limited-queue",
+    class: Class::Queueing,
+    layer: Layer::Configuration,
+    summary: "The scheduler runs as many sequences as it is allowed to, and the rest wait although memory and compute have room.",
+    symptoms: &["running stands still at a round number", "waiting grows while the KV pool is half empty", "tokens come fast once they come"],
+    confirmed_by: &[
+        "running stays at the cap while requests wait",
+        "the KV pool has room",
+        "the queue is the larger half of the time to first token",
+    ],
+    refuted_by: &[
+        "the KV pool is full: memory would bind next anyway",
+        "steps are filled to the token budget: compute binds",
+        "the gap between tokens is at its objective: the cap protects it",
+    ],
+    look_alikes: &[
+        LookAlike { cause: "kv-capacity-limited-queue", tell: "there the pool is full and running stays below the cap" },
+        LookAlike { cause: "batch-past-knee", tell: "there raising the cap would break the token pace" },
+        LookAlike { cause: "token-budget-limited-queue", tell: "there every step is filled to its token budget" },
+        LookAlike { cause: "client-side-bottleneck", tell: "there the client limits its own concurrency and nobody waits in the server" },
+    ],
+    probe: Probe {
+        name: "cap-step",
+        steps: "Raise the cap by half on one replica at the same load for ten minutes.",
+        if_so: "Waiting falls, throughput rises, the token pace falls a little.",
+        if_not: "Nothing changes.",
+    },
+    remedies: &[
+        Remedy::of(Engine::Vllm, "raise --max-num-seqs (default 256, or 1024 on GPUs of 70 GiB and more)", "more KV in use and slower tokens; above the captured graph sizes (512) decode loses CUDA graphs"),
+        Remedy::of(Engine::Sglang, "raise --max-running-requests, and --cuda-graph-max-bs-decode with it", "graph memory"),
+        Remedy::of(Engine::Tgi, "raise --max-batch-size and --max-concurrent-requests", "memory"),
+        Remedy::of(Engine::LlamaCpp, "raise -np, and -c in proportion (or --kv-unified)", "each slot owns its part of the context: -c must grow with -np"),
+        Remedy::of(Engine::TensorRtLlm, "raise --max_batch_size", "the TensorRT backend needs a rebuilt engine"),
+        Remedy::of(Engine::Lmdeploy, "raise --max-batch-size", "memory"),
+    ],
+    effect: "The queue shrinks to nothing and throughput rises until the next limit: the KV pool, the token budget or the token pace.",
+    confirm: "requests.waiting falls to 0 and latency.queue below 100 ms at the same load.",
+    explains: &["offered-load-exceeds-capacity", "head-of-line-blocking", "burst-arrival-transient", "underbatched-low-throughput"],
+    judge,
+};
+
+fn judge(e: &Evidence<'_>) -> Judgement {
+    let mut w = Weighing::new()
+        .requires(requests_wait(e))
+        .requires(at_sequence_cap(e))
+        .requires(queue_is_felt(e))
+        .refuted_by(pool_is_full(e))
+        .refuted_by(steps_are_full(e))
+        .refuted_by(pace_is_at_objective(e))
+        .supports(pool_has_room(e));
+    let Some(cap) = sequence_cap(e) else {
+        return w.conclude("", queue_impact(e));
+    };
+    if cap.inferred {
+        w = w.supports(Test::Unknown("the cap is read off the running gauge; the start-up log or command line would state it".into()));
+    }
+    let waiting = e.mean_busy(Signal::RequestsWaiting).unwrap_or(0.0);
+    let running = e.mean_busy(Signal::RequestsRunning).unwrap_or(0.0);
+    if let Some(flag) = cap_flag(e) {
+        let goal = proposed_cap(cap.value, running + waiting);
+        w = w.advise(format!("{flag} {:.0} → {goal:.0}: about {} were in the server at once", cap.value, Requests((running + waiting).round())));
+    }
+    let says = format!(
+        "{} runs at most {:.0} sequences at once, so {} wait on average while the KV pool has room",
+        e.observed.engine_name(),
+        cap.value,
+        Requests(waiting)
+    );
+    w.conclude(says, queue_impact(e))
+}
+
+/// Where the token pace has an objective and misses it, the cap is doing its job.
+fn pace_is_at_objective(e: &Evidence<'_>) -> Test {
+    let limit = [ObjectiveMetric::Itl, ObjectiveMetric::Tpot].into_iter().find_map(|m| e.objective(m));
+    match (limit, e.account.itl) {
+        (Some(limit), Some(itl)) => {
+            let says = format!("tokens come every {}, the objective is {limit}", Seconds(itl));
+            Test::when(itl >= limit.get(), e.fact(Signal::LatencyItl, says, itl))
+        }
+        _ => Test::Unknown("no objective for the token pace was given".into()),
+    }
+}
+
+/// The power of two that holds everybody who was there.
+fn proposed_cap(now: f64, in_server: f64) -> f64 {
+    let mut cap = now.max(1.0);
+    while cap < in_server && cap < 1024.0 {
+        cap *= 2.0;
+    }
+    cap.max(now * 2.0)
+}
+
+fn cap_flag(e: &Evidence<'_>) -> Option<&'static str> {
+    let engine = e.observed.identity.engine?;
+    let flags = intriage_engines::dialect(engine).flags;
+    flags.iter().find(|f| f.setting == intriage_engines::Setting::MaxSequences).and_then(|f| f.names.first().copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use intriage_case::Signal::*;
+
+    use super::CAUSE;
+    use crate::diagnosis::Outcome;
+    use crate::testing::Given;
+
+    /// Sixty-four running, forty waiting, an empty pool: scenario F02.
+    fn capped() -> Given {
+        Given::vllm("0.28.0")
+            .flags("--max-num-seqs 64")
+            .gauge(RequestsRunning, 64.0)
+            .gauge(RequestsWaiting, 40.0)
+            .gauge(KvUsage, 0.06)
+            .observed(LatencyTtft, &[(1.16, 1000.0)])
+            .observed(LatencyQueue, &[(1.13, 1000.0)])
+            .observed(LatencyPrefill, &[(0.02, 1000.0)])
+            .observed(LatencyItl, &[(0.009, 200_000.0)])
+            .finished("stop", 1000.0)
+    }
+
+    #[test]
+    fn a_cap_of_64_with_an_empty_pool_is_the_cause() {
+        let j = capped().judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
+        assert!(j.advice[0].contains("--max-num-seqs 64 → 128"), "{:?}", j.advice);
+    }
+
+    #[test]
+    fn the_cap_is_read_off_the_gauge_where_nothing_states_it() {
+        let j = capped().flags("").judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Confirmed);
+        assert!(j.says.contains("at most 64"), "{}", j.says);
+    }
+
+    #[test]
+    fn nobody_waiting_is_no_queue() {
+        assert_eq!(capped().gauge(RequestsWaiting, 0.0).judge(&CAUSE).outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn a_full_pool_is_the_look_alike() {
+        assert_eq!(capped().gauge(KvUsage, 0.99).judge(&CAUSE).outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn a_cap_that_keeps_the_token_pace_is_doing_its_job() {
+        assert_eq!(capped().objective("itl.p95=5ms").judge(&CAUSE).outcome, Outcome::RuledOut);
+    }
+}

@@ -1,0 +1,198 @@
+//! Tests several causes make: does anybody wait, is it felt, which limit is reached?
+
+use intriage_case::{ObjectiveMetric, Quantity, Ratio, Requests, Seconds, Signal, Source, Tokens, Unit};
+use intriage_engines::Setting;
+
+use crate::diagnosis::{Impact, ImpactOn};
+use crate::evidence::Evidence;
+use crate::thresholds::Limit;
+use crate::weighing::Test;
+
+/// A test that cannot be made because a signal is missing.
+pub(super) fn unknown(e: &Evidence<'_>, signal: Signal) -> Test {
+    Test::Unknown(e.observed.why_missing(signal))
+}
+
+/// Requests wait in most busy scrapes.
+pub(super) fn requests_wait(e: &Evidence<'_>) -> Test {
+    let Some(waiting) = e.gauge(Signal::RequestsWaiting) else { return unknown(e, Signal::RequestsWaiting) };
+    let Some(Ratio(share)) = waiting.share_at(e.busy(), |w| w > 0.0) else {
+        return Test::Unknown("nothing was running in the window".into());
+    };
+    let mean = waiting.mean_at(e.busy()).unwrap_or(0.0);
+    let says = format!("{} waiting on average, in {} of the busy scrapes", Requests(mean), Ratio(share));
+    // A window that ends with the load, or begins before it, has a quiet part too.
+    Test::when(share >= 0.75 * e.limit(Limit::Sustained), e.fact(Signal::RequestsWaiting, says, mean))
+}
+
+/// The queue is what users feel: the larger half of the first-token time, and long enough.
+pub(super) fn queue_is_felt(e: &Evidence<'_>) -> Test {
+    let Some(queue) = e.account.queue else {
+        // Without times, Little's law still tells the queue's share of a request's life.
+        let Some(share) = e.account.waiting_share else { return unknown(e, Signal::LatencyQueue) };
+        let says = format!("{} of the requests in the server wait, so that much of their life is queue", Ratio(share));
+        let holds = share >= e.limit(Limit::QueueShare) / 2.0;
+        return Test::when(holds, e.derived(says, Ratio(share), "waiting / (waiting + running)"));
+    };
+    let floor = queue_floor(e);
+    let share = e.account.queue_share();
+    let of_ttft = share.map_or(String::new(), |s| format!(", {} of the time to first token", Ratio(s.min(1.0))));
+    let says = format!("queue {}{of_ttft}", Seconds(queue.value));
+    let holds = queue.value > floor && share.is_none_or(|s| s >= e.limit(Limit::QueueShare));
+    Test::when(holds, e.fact(Signal::LatencyQueue, says, queue.value))
+}
+
+/// The least queue worth naming: a tenth of a second, or a quarter of the first-token objective.
+pub(super) fn queue_floor(e: &Evidence<'_>) -> f64 {
+    let of_objective = e.objective(ObjectiveMetric::Ttft).map_or(0.0, |s| s.get() * e.limit(Limit::QueueOfObjective));
+    e.limit(Limit::QueueTime).max(of_objective)
+}
+
+/// What the queue costs.
+pub(super) fn queue_impact(e: &Evidence<'_>) -> Impact {
+    let (share, time) = match (e.account.queue, e.account.waiting_share) {
+        (Some(queue), _) => (e.account.share_of_life(queue.value), Some(Seconds(queue.value))),
+        (None, share) => (Ratio(share.unwrap_or(0.0)), None),
+    };
+    let says = match time {
+        Some(time) => format!("{time} of waiting per request, {share} of its life"),
+        None => format!("{share} of a request's life is waiting"),
+    };
+    Impact { on: ImpactOn::Ttft, share, time, says }
+}
+
+/// The KV pool while requests wait.
+pub(super) struct Pool {
+    /// Share of the scrapes in which the next ordinary request did not fit.
+    pub(super) full_share: f64,
+    /// Mean usage.
+    pub(super) usage: f64,
+}
+
+/// The KV pool in the given scrapes. Full means above the threshold, or less room left than one
+/// ordinary prompt needs: a small pool is full before its gauge says so.
+pub(super) fn pool(e: &Evidence<'_>, scrapes: &[usize]) -> Option<Pool> {
+    let usage = e.gauge(Signal::KvUsage)?;
+    let capacity = e.setting(Setting::KvCapacity);
+    let need = next_prompt(e);
+    let full = |u: f64| {
+        let no_room = capacity.zip(need).is_some_and(|(capacity, need)| (1.0 - u) * capacity < need.get());
+        u >= e.limit(Limit::KvFull) || no_room
+    };
+    Some(Pool { full_share: usage.share_at(scrapes, full)?.get(), usage: usage.mean_at(scrapes)? })
+}
+
+/// Tokens an ordinary request needs to be admitted: its prompt.
+pub(super) fn next_prompt(e: &Evidence<'_>) -> Option<Tokens> {
+    e.mean(Signal::TokensPromptEach).map(Tokens)
+}
+
+/// The pool is full while requests wait.
+pub(super) fn pool_is_full(e: &Evidence<'_>) -> Test {
+    let Some(pool) = pool(e, &e.waiting_scrapes()) else {
+        return match e.gauge(Signal::KvUsage) {
+            None => unknown(e, Signal::KvUsage),
+            Some(_) => Test::Fails(e.fact(Signal::RequestsWaiting, "no request waits", 0.0)),
+        };
+    };
+    let says = match (e.setting(Setting::KvCapacity), next_prompt(e)) {
+        (Some(capacity), Some(need)) if pool.usage < e.limit(Limit::KvFull) => format!(
+            "KV pool {} full while requests wait: {} left, the next prompt needs about {need}",
+            Ratio(pool.usage),
+            Tokens((1.0 - pool.usage) * capacity)
+        ),
+        _ => format!("KV pool {} full while requests wait", Ratio(pool.usage)),
+    };
+    Test::when(pool.full_share >= e.limit(Limit::Sustained), e.fact(Signal::KvUsage, says, pool.usage))
+}
+
+/// The pool has room while requests wait.
+pub(super) fn pool_has_room(e: &Evidence<'_>) -> Test {
+    let Some(pool) = pool(e, &e.waiting_scrapes()) else { return unknown(e, Signal::KvUsage) };
+    let says = format!("KV pool only {} full while requests wait", Ratio(pool.usage));
+    let room = pool.usage < e.limit(Limit::KvFree) && pool.full_share < 0.5;
+    Test::when(room, e.fact(Signal::KvUsage, says, pool.usage))
+}
+
+/// The most sequences the engine runs at once, and how that is known.
+pub(super) struct Cap {
+    pub(super) value: f64,
+    pub(super) source: Source,
+    /// Nothing states it; the running gauge shows it.
+    pub(super) inferred: bool,
+}
+
+/// The sequence cap: stated, or read off a flat top of the running gauge while requests wait.
+pub(super) fn sequence_cap(e: &Evidence<'_>) -> Option<Cap> {
+    let stated = e.observed.config.get(Setting::MaxSequences).and_then(|s| Some((s.value.number()?, s.source.clone())));
+    let flat = flat_top(e);
+    match (stated, flat) {
+        // A default is an assumption; a flat top below it is an observation.
+        (Some((_, Source::Default { .. })) | None, Some(top)) => Some(Cap {
+            value: top,
+            source: Source::Derived { from: "running never exceeds it while requests wait".into() },
+            inferred: true,
+        }),
+        (Some((value, source)), _) => Some(Cap { value, source, inferred: false }),
+        (None, None) => None,
+    }
+}
+
+/// The value running stays at while requests wait and the pool has room.
+fn flat_top(e: &Evidence<'_>) -> Option<f64> {
+    let scrapes = e.waiting_scrapes();
+    let running = e.gauge(Signal::RequestsRunning)?;
+    if scrapes.len() < 3 || !pool(e, &scrapes).is_none_or(|p| p.usage < e.limit(Limit::KvFree)) {
+        return None;
+    }
+    let top = scrapes.iter().filter_map(|&i| running.at(i)).reduce(f64::max).filter(|t| *t > 0.0)?;
+    let at_top = running.share_at(&scrapes, |r| r == top)?.get();
+    (at_top >= 0.6).then_some(top)
+}
+
+/// Running stays at the sequence cap while requests wait.
+pub(super) fn at_sequence_cap(e: &Evidence<'_>) -> Test {
+    let Some(running) = e.gauge(Signal::RequestsRunning) else { return unknown(e, Signal::RequestsRunning) };
+    let scrapes = e.waiting_scrapes();
+    let Some(mean) = running.mean_at(&scrapes) else {
+        return Test::Fails(e.fact(Signal::RequestsWaiting, "no request waits", 0.0));
+    };
+    let Some(cap) = sequence_cap(e) else {
+        return Test::Unknown(format!(
+            "the sequence cap of {} is not stated anywhere: give --engine-args or --log",
+            e.observed.engine_name()
+        ));
+    };
+    let how = if cap.inferred { "a flat top at" } else { "a cap of" };
+    let mut fact = e.fact(
+        Signal::RequestsRunning,
+        format!("{} running on average while others wait, {how} {:.0}", Requests(mean), cap.value),
+        mean,
+    );
+    fact.limit = Some(Quantity::new(cap.value, Unit::Requests));
+    Test::when(mean >= e.limit(Limit::AtCap) * cap.value, fact)
+}
+
+/// Steps are filled to the token budget while requests wait.
+pub(super) fn steps_are_full(e: &Evidence<'_>) -> Test {
+    let Some(budget) = e.setting(Setting::TokenBudget) else {
+        return Test::Unknown(format!("the token budget of {} is not stated anywhere: give --engine-args or --log", e.observed.engine_name()));
+    };
+    let waiting = e.gauge(Signal::RequestsWaiting);
+    let while_waiting = |i: usize| waiting.as_ref().and_then(|w| w.at(i)).is_some_and(|w| w > 0.0);
+    let Some(steps) = e.histogram_where(Signal::TokensPerStep, while_waiting) else { return unknown(e, Signal::TokensPerStep) };
+    let Some(mean) = steps.mean() else {
+        return Test::Fails(e.fact(Signal::RequestsWaiting, "no request waits", 0.0));
+    };
+    let says = format!("steps carry {} on average, the budget is {budget:.0}", Tokens(mean));
+    let mut fact = e.fact(Signal::TokensPerStep, says, mean);
+    fact.limit = Some(Quantity::new(budget, Unit::Tokens));
+    Test::when(mean >= e.limit(Limit::BudgetFull) * budget, fact)
+}
+
+/// Enough finished requests to compare means.
+pub(super) fn enough_finished(e: &Evidence<'_>) -> Test {
+    let Some(finished) = e.finished() else { return unknown(e, Signal::RequestsFinished) };
+    let says = format!("{finished} finished in the window");
+    Test::when(finished.get() >= e.limit(Limit::MeanSample), e.fact(Signal::RequestsFinished, says, finished.get()))
+}

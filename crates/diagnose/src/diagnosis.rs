@@ -1,0 +1,265 @@
+//! The answer as data: what `--format json` prints, schema `intriage.diagnosis/1`.
+
+use intriage_case::{Fact, Quantity, Ratio, Seconds};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The version of the diagnosis format.
+pub const SCHEMA: &str = "intriage.diagnosis/1";
+
+/// The whole answer for one case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Diagnosis {
+    /// Always `intriage.diagnosis/1`.
+    pub schema: String,
+    /// What was looked at.
+    pub target: String,
+    /// Which engine answered.
+    pub engine: EngineSummary,
+    /// The window that was judged.
+    pub window: WindowSummary,
+    /// The answer.
+    pub verdict: Verdict,
+    /// Where the time went, with what is left unexplained.
+    pub segments: Vec<Segment>,
+    /// The objectives given and how they fared.
+    pub objectives: Vec<ObjectiveResult>,
+    /// Causes that hold, the primary first.
+    pub findings: Vec<Finding>,
+    /// Causes that do not hold, with the fact that speaks against each.
+    pub ruled_out: Vec<RuledOut>,
+    /// Causes nobody could judge on this evidence, and what would settle them.
+    pub cannot_tell: Vec<Unjudged>,
+    /// What to change for the primary finding, best first.
+    pub remedies: Vec<RemedyOut>,
+    /// Conditions that look alarming and are not.
+    pub benign: Vec<Named>,
+    /// What else a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// Who answered.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct EngineSummary {
+    /// The engine's key, such as `vllm`; null where none was recognised.
+    pub name: Option<String>,
+    /// Its version, as it says.
+    pub version: Option<String>,
+    /// Served models.
+    pub models: Vec<String>,
+    /// Engines behind the address.
+    pub instances: u32,
+}
+
+/// The window that was judged.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct WindowSummary {
+    /// First to last readable scrape.
+    pub seconds: Seconds,
+    /// Readable scrapes.
+    pub scrapes: u32,
+    /// Scrapes that failed.
+    pub failed_scrapes: u32,
+    /// Scrapes in which requests were running or waiting.
+    pub busy_scrapes: u32,
+    /// Requests that finished inside the window, where the engine counts them.
+    pub finished_requests: Option<f64>,
+}
+
+/// Whether something is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Nothing is wrong.
+    Healthy,
+    /// Something is wrong; see `primary`.
+    Finding,
+    /// The evidence does not allow a verdict.
+    CannotTell,
+}
+
+/// The answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// Whether something is wrong.
+    pub status: Status,
+    /// The answer in one sentence.
+    pub answer: String,
+    /// The cause that comes first.
+    pub primary: Primary,
+    /// The next best explanation and what would make it the first.
+    pub runner_up: Option<Named>,
+}
+
+/// The cause that comes first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Primary {
+    /// A catalogue id, or null.
+    pub cause: Option<String>,
+    /// How sure, 0 to 1.
+    pub confidence: f64,
+}
+
+/// What a segment is a part of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SegmentOf {
+    /// Time to first token.
+    Ttft,
+    /// Time per output token.
+    Tpot,
+    /// Requests and tokens per second against the limit that binds.
+    Throughput,
+    /// GPU memory.
+    Memory,
+}
+
+/// A part of the time (or memory, or throughput) that was measured or bounded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Segment {
+    /// What it is a part of.
+    pub of: SegmentOf,
+    /// Its name: `queue`, `prefill`, `unexplained`…
+    pub name: String,
+    /// The best estimate.
+    pub value: Quantity,
+    /// At least this much, in the same unit.
+    pub low: f64,
+    /// At most this much, in the same unit.
+    pub high: f64,
+    /// Its share of the whole; absent where the parts do not add up to one.
+    pub share: Option<Ratio>,
+    /// How it was found.
+    pub source: String,
+}
+
+/// An objective and how it fared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ObjectiveResult {
+    /// The objective, such as `ttft.p95 ≤ 500 ms`.
+    pub objective: String,
+    /// True if met, false if missed, null if the evidence is too coarse or missing.
+    pub met: Option<bool>,
+    /// What was measured, with its bounds.
+    pub measured: String,
+}
+
+/// How a cause was judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Mechanism and effect are both seen and nothing speaks against it.
+    Confirmed,
+    /// Everything that can be seen passively fits; a probe would confirm it.
+    Likely,
+    /// Something seen is incompatible with it.
+    RuledOut,
+    /// The evidence it needs is missing.
+    CannotTell,
+}
+
+/// What a finding costs, and of what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ImpactOn {
+    /// The server does not serve at all.
+    Availability,
+    /// Requests fail.
+    Errors,
+    /// The wait for the first token.
+    Ttft,
+    /// The pace of tokens.
+    Tpot,
+    /// A request's whole life.
+    E2e,
+    /// Work done per second.
+    Throughput,
+    /// Memory.
+    Memory,
+    /// The trust in the figures themselves.
+    Measurement,
+}
+
+/// What a finding costs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Impact {
+    /// Of what.
+    pub on: ImpactOn,
+    /// Share of a request's life (or of requests, or of capacity) it explains, 0 to 1.
+    pub share: Ratio,
+    /// The time it explains per request, where it is time.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub time: Option<Seconds>,
+    /// In words.
+    pub says: String,
+}
+
+/// A cause that holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// Catalogue id.
+    pub cause: String,
+    /// How it was judged.
+    pub outcome: Outcome,
+    /// How sure, 0 to 1.
+    pub confidence: f64,
+    /// The cause in one sentence, with this case's numbers.
+    pub says: String,
+    /// What it costs.
+    pub impact: Option<Impact>,
+    /// Facts that speak for it.
+    #[serde(rename = "for")]
+    pub facts_for: Vec<Fact>,
+    /// Facts that speak against it, or that temper it.
+    pub against: Vec<Fact>,
+    /// What would make it surer and was not there.
+    pub missing: Vec<String>,
+    /// The finding this one follows from, if it is only an effect.
+    pub effect_of: Option<String>,
+}
+
+/// A cause that does not hold.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RuledOut {
+    /// Catalogue id.
+    pub cause: String,
+    /// The facts that speak against it.
+    pub because: Vec<Fact>,
+}
+
+/// A cause that could not be judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Unjudged {
+    /// Catalogue id.
+    pub cause: String,
+    /// What was missing, as sentences.
+    pub missing: Vec<String>,
+    /// The probe that would settle it.
+    pub probe: String,
+}
+
+/// A change to make.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RemedyOut {
+    /// The cause it is for.
+    pub cause: String,
+    /// The change with exact flags for this engine and version.
+    pub change: String,
+    /// What to expect.
+    pub effect: String,
+    /// What it costs or risks.
+    pub cost: String,
+    /// How to see that it worked.
+    pub confirm: String,
+    /// How to take it back.
+    pub undo: String,
+}
+
+/// Something with an id and a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Named {
+    /// Catalogue id.
+    pub id: String,
+    /// One sentence.
+    pub says: String,
+}

@@ -1,0 +1,301 @@
+//! The whole path: read, account, judge every cause, rank, answer.
+
+use intriage_case::{Case, Quantity, Ratio, Requests, Seconds, Signal, Tokens, Unit};
+use intriage_engines::{Observed, Setting, read};
+
+use crate::account::{Account, Part};
+use crate::benign::benign;
+use crate::causes::{Cause, catalogue};
+use crate::diagnosis::{
+    Diagnosis, EngineSummary, Finding, ImpactOn, Named, ObjectiveResult, Outcome, Primary, RemedyOut, RuledOut, SCHEMA, Segment,
+    SegmentOf, Status, Unjudged, Verdict, WindowSummary,
+};
+use crate::evidence::Evidence;
+use crate::objectives::judge_objectives;
+use crate::rank::{Held, rank};
+use crate::thresholds::Thresholds;
+
+/// Diagnoses a case. The same case and thresholds give the same answer on any machine.
+pub fn diagnose(case: &Case, thresholds: &Thresholds) -> Diagnosis {
+    let observed = read(case);
+    let e = Evidence::new(&observed, &case.intent, thresholds);
+    let objectives = judge_objectives(&e);
+    let mut held = Vec::new();
+    let (mut ruled_out, mut cannot_tell) = (Vec::new(), Vec::new());
+    for cause in catalogue() {
+        let judgement = (cause.judge)(&e);
+        match judgement.outcome {
+            Outcome::Confirmed | Outcome::Likely => held.push(Held { cause, judgement, effect_of: None }),
+            Outcome::RuledOut => ruled_out.push(RuledOut { cause: cause.id.into(), because: judgement.against }),
+            Outcome::CannotTell => {
+                cannot_tell.push(Unjudged { cause: cause.id.into(), missing: judgement.missing, probe: probe_text(cause) });
+            }
+        }
+    }
+    let (noted, held) = split_by_objectives(held, &objectives);
+    let held = rank(&e, held);
+    let verdict = verdict(&e, &held, &objectives);
+    let mut notes = observed.notes.clone();
+    notes.extend(window_notes(&e));
+    notes.extend(noted.iter().map(|h| format!("{} (every stated objective is met, so this is a note): {}", h.cause.id, h.judgement.says)));
+    let remedies = held.first().filter(|_| verdict.status == Status::Finding).map_or(Vec::new(), |h| remedies(&observed, h));
+    Diagnosis {
+        schema: SCHEMA.into(),
+        target: case.target.name.clone(),
+        engine: engine_summary(&observed),
+        window: window_summary(&e),
+        verdict,
+        segments: segments(&e),
+        objectives,
+        findings: held.into_iter().map(finding).collect(),
+        ruled_out,
+        cannot_tell,
+        remedies,
+        benign: benign(&e),
+        notes,
+    }
+}
+
+/// A latency condition that moves no stated objective is a note, not an alarm.
+fn split_by_objectives(held: Vec<Held>, objectives: &[ObjectiveResult]) -> (Vec<Held>, Vec<Held>) {
+    let all_met = !objectives.is_empty() && objectives.iter().all(|o| o.met == Some(true));
+    held.into_iter().partition(|h| {
+        let on = h.judgement.impact.as_ref().map(|i| i.on);
+        all_met && matches!(on, Some(ImpactOn::Ttft | ImpactOn::Tpot | ImpactOn::E2e | ImpactOn::Throughput))
+    })
+}
+
+fn verdict(e: &Evidence<'_>, held: &[Held], objectives: &[ObjectiveResult]) -> Verdict {
+    let none = Primary { cause: None, confidence: 0.0 };
+    if let Some(first) = held.first() {
+        let runner_up = held.iter().skip(1).find(|h| h.effect_of.is_none()).map(|h| Named { id: h.cause.id.into(), says: h.judgement.says.clone() });
+        let primary = Primary { cause: Some(first.cause.id.into()), confidence: first.judgement.confidence };
+        return Verdict { status: Status::Finding, answer: sentence(&first.judgement.says), primary, runner_up };
+    }
+    let (status, answer) = if let Some(why) = why_not_judged(e) {
+        (Status::CannotTell, why)
+    } else if let Some(missed) = objectives.iter().find(|o| o.met == Some(false)) {
+        (Status::CannotTell, format!("The objective {} is missed ({}), and no cause this evidence can show explains it.", missed.objective, missed.measured))
+    } else {
+        (Status::Healthy, healthy_answer(e))
+    };
+    Verdict { status, answer, primary: none, runner_up: None }
+}
+
+/// Why the window allows no verdict, if it does not.
+fn why_not_judged(e: &Evidence<'_>) -> Option<String> {
+    let o = e.observed;
+    if o.times.is_empty() {
+        let why = o.failed.last().map_or("nothing was collected".to_owned(), |(_, why)| why.clone());
+        return Some(format!("There is no readable scrape: {why}."));
+    }
+    if o.identity.engine.is_none() {
+        return Some("These metrics belong to no engine known here.".into());
+    }
+    if o.times.len() < 2 {
+        return Some("One scrape shows no change: take at least two, some seconds apart.".into());
+    }
+    if e.busy().is_empty() {
+        return Some(format!("Nothing was running: no request was seen in {}.", e.elapsed()));
+    }
+    None
+}
+
+fn healthy_answer(e: &Evidence<'_>) -> String {
+    let mut parts = Vec::new();
+    if let Some(waiting) = e.observed.series(Signal::RequestsWaiting, None, None).and_then(|s| s.mean_at(e.busy())) {
+        parts.push(if waiting < 0.5 { "nobody waits".to_owned() } else { format!("{} wait on average without harm", Requests(waiting)) });
+    }
+    if let Some(ttft) = e.mean(Signal::LatencyTtft) {
+        parts.push(format!("first token after {}", Seconds(ttft)));
+    }
+    if let Some(itl) = e.account.itl {
+        parts.push(format!("then one every {}", Seconds(itl)));
+    }
+    if parts.is_empty() {
+        parts.push("requests are served".into());
+    }
+    sentence(&format!("nothing is wrong: {}", parts.join(", ")))
+}
+
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+    // An engine's name keeps its own spelling.
+    let keeps = text.starts_with("vLLM") || text.starts_with("llama.cpp");
+    let body = if keeps { text.to_owned() } else { format!("{first}{}", chars.as_str()) };
+    if body.ends_with('.') { body } else { format!("{body}.") }
+}
+
+fn window_notes(e: &Evidence<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    let o = e.observed;
+    if o.times.len() >= 2 && e.busy().is_empty() {
+        notes.push("nothing was running in the window; put load on the server and check again".into());
+    }
+    if e.restarts() > 0 {
+        notes.push(format!("counters fell back {} time(s): the process restarted inside the window", e.restarts()));
+    }
+    if let Some(Requests(n)) = e.finished()
+        && !e.busy().is_empty()
+        && n < 30.0
+    {
+        notes.push(format!("only {n:.0} requests finished in the window: means are rough"));
+    }
+    if let Some(scope) = e.scope() {
+        let engine = scope.engine.as_deref().unwrap_or("?");
+        let model = scope.model.as_deref().unwrap_or("?");
+        notes.push(format!("{} engines answer here; limits were judged on the fullest one (engine {engine}, model {model})", o.instances().len()));
+    }
+    for (limit, value) in e.thresholds.changed() {
+        notes.push(format!("threshold {} was set to {value} (default {})", limit.key(), limit.default_value()));
+    }
+    notes
+}
+
+fn engine_summary(observed: &Observed) -> EngineSummary {
+    EngineSummary {
+        name: observed.identity.engine.map(|e| e.key().to_owned()),
+        version: observed.identity.version.as_ref().map(ToString::to_string),
+        models: observed.identity.models.clone(),
+        instances: observed.instances().len() as u32,
+    }
+}
+
+fn window_summary(e: &Evidence<'_>) -> WindowSummary {
+    WindowSummary {
+        seconds: e.elapsed(),
+        scrapes: e.observed.times.len() as u32,
+        failed_scrapes: e.observed.failed.len() as u32,
+        busy_scrapes: e.busy().len() as u32,
+        finished_requests: e.finished().map(Requests::get),
+    }
+}
+
+fn finding(held: Held) -> Finding {
+    let j = held.judgement;
+    Finding {
+        cause: held.cause.id.into(),
+        outcome: j.outcome,
+        confidence: j.confidence,
+        says: j.says,
+        impact: j.impact,
+        facts_for: j.facts_for,
+        against: j.against,
+        missing: j.missing,
+        effect_of: held.effect_of.map(str::to_owned),
+    }
+}
+
+fn probe_text(cause: &Cause) -> String {
+    format!("{}: {}", cause.probe.name, cause.probe.steps)
+}
+
+/// The case's own advice first, then the catalogue's rows for this engine and release.
+fn remedies(observed: &Observed, held: &Held) -> Vec<RemedyOut> {
+    let cause = held.cause;
+    let fits = |r: &&crate::causes::Remedy| {
+        let engine = r.engine.is_none() || r.engine == observed.identity.engine;
+        engine && observed.identity.release().is_none_or(|v| r.range.holds(v))
+    };
+    let rows: Vec<_> = cause.remedies.iter().filter(fits).collect();
+    let cost = rows.first().map_or("a restart", |r| r.cost);
+    let out = |change: &str, cost: &str| RemedyOut {
+        cause: cause.id.into(),
+        change: change.to_owned(),
+        effect: cause.effect.into(),
+        cost: cost.to_owned(),
+        confirm: cause.confirm.into(),
+        undo: "Put the old value back and restart the server.".into(),
+    };
+    held.judgement.advice.iter().map(|a| out(a, cost)).chain(rows.iter().map(|r| out(r.change, r.cost))).collect()
+}
+
+fn segments(e: &Evidence<'_>) -> Vec<Segment> {
+    let a = &e.account;
+    let mut all = Vec::new();
+    first_token_segments(a, &mut all);
+    token_segments(a, &mut all);
+    throughput_segments(e, &mut all);
+    memory_segments(e, &mut all);
+    all
+}
+
+fn first_token_segments(a: &Account, all: &mut Vec<Segment>) {
+    let Some(ttft) = a.ttft else { return };
+    let total = ttft.max(a.queue.map_or(0.0, |q| q.value) + a.prefill.map_or(0.0, |p| p.value));
+    let mut parts = vec![("queue", a.queue), ("prefill", a.prefill), ("engine input", a.input), ("front end", a.frontend)];
+    let known: f64 = parts.iter().filter_map(|(_, p)| p.map(|p| p.value)).sum();
+    let left = (total - known).max(0.0);
+    parts.push(("unexplained", Some(Part { value: left, low: left, high: left, source: "ttft less the parts above" })));
+    for (name, part) in parts {
+        all.extend(part.map(|p| time_segment(SegmentOf::Ttft, name, p, total)));
+    }
+}
+
+fn token_segments(a: &Account, all: &mut Vec<Segment>) {
+    let Some(itl) = a.itl else { return };
+    let mut parts = vec![("decode step", a.step), ("prefill interference", a.interference), ("stalls", a.stalls), ("host gap", a.host)];
+    let known: f64 = parts.iter().filter_map(|(_, p)| p.map(|p| p.value)).sum();
+    let left = (itl - known).max(0.0);
+    parts.push(("unexplained", Some(Part { value: left, low: left, high: left, source: "mean gap less the parts above" })));
+    for (name, part) in parts {
+        all.extend(part.map(|p| time_segment(SegmentOf::Tpot, name, p, itl)));
+    }
+}
+
+fn time_segment(of: SegmentOf, name: &str, part: Part, total: f64) -> Segment {
+    Segment {
+        of,
+        name: name.into(),
+        value: Quantity::new(part.value, Unit::Seconds),
+        low: part.low,
+        high: part.high,
+        share: Ratio::of(part.value, total),
+        source: part.source.into(),
+    }
+}
+
+fn throughput_segments(e: &Evidence<'_>, all: &mut Vec<Segment>) {
+    let time = e.busy_time().get();
+    if time <= 0.0 {
+        return;
+    }
+    let mut add = |name: &str, value: f64, unit: Unit, source: &str| {
+        let q = Quantity::new(value, unit);
+        all.push(Segment { of: SegmentOf::Throughput, name: name.into(), value: q, low: value, high: value, share: None, source: source.into() });
+    };
+    if let Some(ttft) = e.histogram(Signal::LatencyTtft) {
+        add("first tokens", ttft.count() / time, Unit::RequestsPerSecond, "requests that got a first token");
+    }
+    if let Some(Requests(n)) = e.finished() {
+        add("completions", n / time, Unit::RequestsPerSecond, "requests that finished");
+    }
+    if let Some(tokens) = e.delta(Signal::TokensPromptComputed).or_else(|| e.delta(Signal::TokensPrompt)) {
+        add("prompt tokens", tokens / time, Unit::TokensPerSecond, "prompt tokens computed");
+    }
+    if let Some(tokens) = e.delta(Signal::TokensGenerated) {
+        add("output tokens", tokens / time, Unit::TokensPerSecond, "output tokens");
+    }
+}
+
+fn memory_segments(e: &Evidence<'_>, all: &mut Vec<Segment>) {
+    let total = e.observed.gpu.memory.map(intriage_case::Bytes::get);
+    let mut known = 0.0;
+    for (name, setting) in [("weights", Setting::WeightBytes), ("kv pool", Setting::KvBytes), ("cuda graphs", Setting::GraphBytes)] {
+        let Some(bytes) = e.setting(setting) else { continue };
+        known += bytes;
+        let share = total.and_then(|t| Ratio::of(bytes, t));
+        let q = Quantity::new(bytes, Unit::Bytes);
+        all.push(Segment { of: SegmentOf::Memory, name: name.into(), value: q, low: bytes, high: bytes, share, source: "start-up log".into() });
+    }
+    if let Some(total) = total.filter(|t| known > 0.0 && *t > known) {
+        let left = total - known;
+        let q = Quantity::new(left, Unit::Bytes);
+        all.push(Segment { of: SegmentOf::Memory, name: "unexplained".into(), value: q, low: left, high: left, share: Ratio::of(left, total), source: "GPU memory less the parts above: activations, other processes, free".into() });
+    }
+    if let (Some(capacity), Some(usage)) = (e.setting(Setting::KvCapacity), e.mean_busy(Signal::KvUsage)) {
+        let used = Tokens(capacity * usage);
+        all.push(Segment { of: SegmentOf::Memory, name: "kv in use".into(), value: used.into(), low: used.get(), high: used.get(), share: Some(Ratio(usage)), source: "mean over the busy scrapes, share of the pool".into() });
+    }
+}

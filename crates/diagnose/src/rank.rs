@@ -1,0 +1,68 @@
+//! Which finding comes first: by the time it explains, upstream before downstream.
+
+use crate::causes::Cause;
+use crate::diagnosis::{ImpactOn, Outcome};
+use crate::evidence::Evidence;
+use crate::thresholds::Limit;
+use crate::weighing::Judgement;
+
+/// A cause that holds, with its judgement.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) cause: &'static Cause,
+    pub(crate) judgement: Judgement,
+    /// The held cause this one is an effect of.
+    pub(crate) effect_of: Option<&'static str>,
+}
+
+/// Orders held causes: the primary first, then by weight; marks effects of others.
+pub(crate) fn rank(e: &Evidence<'_>, mut held: Vec<Held>) -> Vec<Held> {
+    held.sort_by(|a, b| weight(e, b).total_cmp(&weight(e, a)).then(a.cause.id.cmp(b.cause.id)));
+    let Some(top) = held.first().map(|h| h.cause.id) else { return held };
+    let primary = most_upstream(&held, top);
+    if let Some(at) = held.iter().position(|h| h.cause.id == primary) {
+        let first = held.remove(at);
+        held.insert(0, first);
+    }
+    mark_effects(&mut held);
+    held
+}
+
+/// Not serving outranks failing, failing outranks slowness; then the share it explains, a probable
+/// cause counting half of a confirmed one.
+fn weight(e: &Evidence<'_>, held: &Held) -> f64 {
+    let Some(impact) = &held.judgement.impact else { return 0.0 };
+    let sure = if held.judgement.outcome == Outcome::Confirmed { 1.0 } else { 0.5 };
+    let share = impact.share.get().clamp(0.0, 1.0);
+    let tier = match impact.on {
+        ImpactOn::Availability => 20.0,
+        ImpactOn::Errors if share >= e.limit(Limit::ErrorFirst) => 10.0,
+        ImpactOn::Measurement => -1.0,
+        _ => 0.0,
+    };
+    tier + share * sure
+}
+
+/// Follows "is explained by" upwards from `id`; a circle ends at the first step.
+fn most_upstream(held: &[Held], id: &'static str) -> &'static str {
+    let mut seen = vec![id];
+    let mut now = id;
+    while let Some(up) = held.iter().find(|h| !seen.contains(&h.cause.id) && explains(h, now)) {
+        now = up.cause.id;
+        seen.push(now);
+    }
+    now
+}
+
+/// What a judgement says of this case comes before what the catalogue says in general.
+fn explains(held: &Held, other: &str) -> bool {
+    held.judgement.explains.contains(&other)
+}
+
+fn mark_effects(held: &mut [Held]) {
+    for at in 1..held.len() {
+        let id = held[at].cause.id;
+        let above = held[..at].iter().find(|h| explains(h, id) || h.cause.explains.contains(&id));
+        held[at].effect_of = above.map(|h| h.cause.id);
+    }
+}

@@ -1,0 +1,164 @@
+//! Every threshold in one table, with its reason and where it comes from.
+
+use std::collections::BTreeMap;
+
+use intriage_case::Unit;
+use thiserror::Error;
+
+/// Declares the thresholds once: variant, settings key, default, unit, reason, source.
+macro_rules! thresholds {
+    ($($variant:ident $key:literal $value:literal $unit:ident $reason:literal $source:literal;)*) => {
+        /// A threshold by name.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Limit {
+            $(#[doc = $reason] $variant,)*
+        }
+
+        impl Limit {
+            /// Every threshold, in the order of the table.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// The key in `intriage.toml`, under `[thresholds]`.
+            pub const fn key(self) -> &'static str {
+                match self { $(Self::$variant => $key,)* }
+            }
+
+            /// The value used unless the settings say otherwise.
+            pub const fn default_value(self) -> f64 {
+                match self { $(Self::$variant => $value,)* }
+            }
+
+            /// Its unit.
+            pub const fn unit(self) -> Unit {
+                match self { $(Self::$variant => Unit::$unit,)* }
+            }
+
+            /// Why this value.
+            pub const fn reason(self) -> &'static str {
+                match self { $(Self::$variant => $reason,)* }
+            }
+
+            /// Where it comes from: engine source or documentation, or this project's own reasoning.
+            pub const fn source(self) -> &'static str {
+                match self { $(Self::$variant => $source,)* }
+            }
+        }
+    };
+}
+
+thresholds! {
+    MeanSample "mean_sample" 30.0 Requests "fewest finished requests to compare means: about 18 % standard error at CV 1" "own";
+    P95Sample "p95_sample" 200.0 Requests "ten observations beyond the quantile" "own";
+    P99Sample "p99_sample" 1000.0 Requests "ten observations beyond the quantile" "own";
+    Sustained "sustained" 0.8 Ratio "share of busy scrapes in which a condition holds to be called steady; tolerates jitter" "founding document 002";
+    QueueShare "queue_share" 0.5 Ratio "the queue is the larger half of time to first token" "own";
+    QueueTime "queue_time" 0.1 Seconds "below this a queue is one or two scheduler steps" "own";
+    QueueOfObjective "queue_of_objective" 0.25 Ratio "part of the first-token objective a queue may take" "own";
+    PrefillShare "prefill_share" 0.5 Ratio "prefill is the larger half of time to first token" "own";
+    PrefillTime "prefill_time" 0.5 Seconds "a shorter prefill is not felt as a wait" "own";
+    ResidualShare "residual_share" 0.3 Ratio "first-token time outside queue and prefill beyond rounding" "own";
+    ResidualTime "residual_time" 0.05 Seconds "a healthy tokenizer and hand-over take a few milliseconds" "own";
+    KvFull "kv_full" 0.95 Ratio "admission of the next request fails slightly before 1.0" "founding document 002 (99.8 % while queueing)";
+    KvFree "kv_free" 0.85 Ratio "below this the pool cannot hold back an ordinary request" "own";
+    PreemptionsPerMinute "preemptions_per_minute" 1.0 EventsPerMinute "about one retraction a minute is acceptable" "SGLang tuning guide";
+    PreemptionsPerRequest "preemptions_per_request" 0.01 Ratio "one request in a hundred recomputed" "own";
+    ThrashShare "thrash_share" 0.2 Ratio "a fifth of a request's life lost to stalls: the thrash, not the queue, comes first" "own";
+    StallFactor "stall_factor" 8.0 Count "a gap this many times the median is a stall, not a slow step" "own";
+    AtCap "at_cap" 0.85 Ratio "mean running over the sequence cap while requests wait; finished slots are refilled a step later" "own, seen 0.94 to 0.97 on real engines";
+    BudgetFull "budget_full" 0.9 Ratio "mean tokens per step over the budget: steps are filled by prompts" "vLLM scheduler source";
+    OverDeclared "over_declared" 4.0 Ratio "median output limit over median output" "own";
+    LongPrompt "long_prompt" 256.0 Tokens "a prompt worth caching: many blocks of any engine" "own";
+    SharedHit "shared_hit" 0.1 Ratio "below this share of reusable prompt a low hit rate is normal" "own";
+    RunawayShare "runaway_share" 0.95 Ratio "share of answers that end at the limit" "own; the catalogue asks 0.2 with a baseline, which a single window lacks";
+    RunawayCap "runaway_cap" 128.0 Tokens "a shorter limit is filled by ordinary answers" "own";
+    RunawaySample "runaway_sample" 8.0 Requests "fewest answers before all-at-the-limit means something" "own";
+    RejectShare "reject_share" 0.02 Ratio "share of requests refused as invalid" "own";
+    ErrorShare "error_share" 0.005 Ratio "share of requests that fail" "canary gate default";
+    ErrorFirst "error_first" 0.05 Ratio "from this share on failures outrank slowness" "own";
+    SpecAccept "spec_accept" 0.4 Ratio "accepted over proposed tokens below which three or more proposals waste work" "vLLM speculation metrics";
+    GpuBusyLow "gpu_busy_low" 0.6 Ratio "some kernel runs for less of the time: the card waits for the host" "own; 0.37 eager and 0.80 with graphs seen on one H200";
+    ColdSeconds "cold_seconds" 120.0 Seconds "first two minutes of a process" "own";
+    ColdFactor "cold_factor" 5.0 Ratio "first answers this many times slower than later ones" "own";
+    StallSeconds "stall_seconds" 15.0 Seconds "no token for so long while requests run; several scrapes" "own; the catalogue's 60 s is too long for a 30 s window";
+    BurstPeak "burst_peak" 3.0 Ratio "peak over mean arrivals; Poisson stays well below" "vllm bench burstiness";
+    Growth "growth" 0.05 Ratio "arrivals above completions by this share of arrivals" "GuideLLM over-saturation test";
+    Skew "skew" 1.5 Ratio "fullest over mean engine: beyond random assignment" "own";
+    Little "little" 0.25 Ratio "disagreement of N and X times R beyond window effects" "own";
+    ItlSpread "itl_spread" 3.0 Ratio "p99 over median gap between tokens that is a stutter" "own";
+    ConcurrencyRoom "concurrency_room" 2.0 Requests "full-length requests the pool must hold at least" "founding document 002 (1.83)";
+    Underbatched "underbatched" 0.3 Ratio "mean running over the sequence cap below which a batch job leaves room" "own";
+}
+
+/// The thresholds in force: the table with the settings' changes.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Thresholds {
+    changed: BTreeMap<Limit, f64>,
+}
+
+/// Why a threshold cannot be changed.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum ThresholdError {
+    /// No such key.
+    #[error("there is no threshold called {key:?}; known: {known}")]
+    Unknown {
+        /// The key given.
+        key: String,
+        /// The keys there are.
+        known: String,
+    },
+    /// Not a usable number.
+    #[error("threshold {key} must be a positive number, not {value}")]
+    Value {
+        /// The key given.
+        key: String,
+        /// The value given.
+        value: f64,
+    },
+}
+
+impl Thresholds {
+    /// The value in force.
+    pub fn get(&self, limit: Limit) -> f64 {
+        self.changed.get(&limit).copied().unwrap_or(limit.default_value())
+    }
+
+    /// Changes one threshold by its settings key.
+    pub fn set(&mut self, key: &str, value: f64) -> Result<(), ThresholdError> {
+        let limit = Limit::ALL.iter().copied().find(|l| l.key() == key).ok_or_else(|| {
+            let known: Vec<&str> = Limit::ALL.iter().map(|l| l.key()).collect();
+            ThresholdError::Unknown { key: key.to_owned(), known: known.join(", ") }
+        })?;
+        if !(value.is_finite() && value > 0.0) {
+            return Err(ThresholdError::Value { key: key.to_owned(), value });
+        }
+        self.changed.insert(limit, value);
+        Ok(())
+    }
+
+    /// The thresholds the settings changed.
+    pub fn changed(&self) -> impl Iterator<Item = (Limit, f64)> + '_ {
+        self.changed.iter().map(|(l, v)| (*l, *v))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_changed_threshold_is_used_and_an_unknown_one_refused() {
+        let mut t = Thresholds::default();
+        t.set("kv_full", 0.9).unwrap();
+        assert_eq!(t.get(Limit::KvFull), 0.9);
+        assert_eq!(t.get(Limit::KvFree), 0.85);
+        assert!(t.set("kv_fulll", 0.9).unwrap_err().to_string().contains("kv_full,"));
+        assert!(t.set("kv_full", f64::NAN).is_err());
+    }
+
+    #[test]
+    fn every_threshold_has_a_reason_and_a_source() {
+        for limit in Limit::ALL {
+            assert!(!limit.reason().is_empty() && !limit.source().is_empty(), "{}", limit.key());
+        }
+    }
+}

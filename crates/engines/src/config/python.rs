@@ -1,0 +1,89 @@
+//! Python reprs in logs: `key=value, …` lists and `{'key': value, …}` dicts.
+
+use intriage_case::Source;
+
+use super::{Config, SettingValue};
+use crate::dialect::{Dialect, FlagValue};
+
+/// Splits `a=1, b=[1, 2], c='x, y'` or `'a': 1, 'b': {…}` into `(key, value text)` at the top level.
+pub(crate) fn field_list(text: &str) -> Vec<(&str, &str)> {
+    let mut fields = Vec::new();
+    let (mut depth, mut quote, mut start) = (0_i32, None, 0);
+    for (i, c) in text.char_indices() {
+        match (quote, c) {
+            (Some(q), c) if c == q => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '(' | '[' | '{' | '<') => depth += 1,
+            (None, ')' | ']' | '}' | '>') => depth -= 1,
+            (None, ',') if depth <= 0 => {
+                fields.extend(key_value(&text[start..i]));
+                start = i + 1;
+            }
+            _ => {}
+        }
+    }
+    fields.extend(key_value(&text[start..]));
+    fields
+}
+
+fn key_value(field: &str) -> Option<(&str, &str)> {
+    let cut = field.find(['=', ':'])?;
+    let key = field[..cut].trim().trim_matches(['\'', '"']);
+    (!key.is_empty() && !key.contains(' ')).then(|| (key, field[cut + 1..].trim()))
+}
+
+/// Takes the fields whose name is a flag's name with underscores, or one of the engine's own names.
+pub(crate) fn from_fields<'a>(
+    dialect: &Dialect,
+    fields: impl IntoIterator<Item = (&'a str, &'a str)>,
+    source: &Source,
+    config: &mut Config,
+) {
+    for (key, text) in fields {
+        let Some(value) = SettingValue::read(text) else { continue };
+        state_field(dialect, key, value, source, config);
+    }
+}
+
+/// States a field under the setting its name stands for; unknown names are left alone.
+pub(super) fn state_field(dialect: &Dialect, key: &str, value: SettingValue, source: &Source, config: &mut Config) {
+    let dashed = format!("--{}", key.replace('_', "-"));
+    let Some(flag) = dialect.flags.iter().find(|f| f.names.iter().any(|n| *n == dashed || *n == key)) else {
+        return;
+    };
+    let value = match (flag.value, value) {
+        // A field carries the setting's own truth; a `--no-…` or `--disable-…` switch the opposite.
+        (FlagValue::Switch(on), SettingValue::Switch(given)) => SettingValue::Switch(given == on),
+        (FlagValue::Switch(_), _) => return,
+        (FlagValue::Number, value) if value.number().is_none() => return,
+        (FlagValue::Text, SettingValue::Number(n)) => SettingValue::Text(n.to_string()),
+        (_, value) => value,
+    };
+    config.state(flag.setting, value, source.clone());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Engine, Setting, dialect};
+
+    #[test]
+    fn a_config_dump_is_split_at_its_own_commas_only() {
+        let text = "model='a, b', x=Config(y='1', z=[1, 2]), enforce_eager=True, mode=<Mode.A: 3>, n=4";
+        let fields = field_list(text);
+        assert_eq!(fields.iter().map(|f| f.0).collect::<Vec<_>>(), ["model", "x", "enforce_eager", "mode", "n"]);
+        assert_eq!(fields[1].1, "Config(y='1', z=[1, 2])");
+    }
+
+    #[test]
+    fn the_log_tells_what_was_not_default() {
+        let args = "'model': 'l8b', 'max_num_seqs': 4, 'enable_prefix_caching': False, 'load_format': 'dummy'";
+        let mut config = Config::default();
+        let source = Source::Log { file: "server.log".into(), line: 7 };
+        from_fields(dialect(Engine::Vllm), field_list(args), &source, &mut config);
+        assert_eq!(config.number(Setting::MaxSequences), Some(4.0));
+        assert_eq!(config.switch(Setting::PrefixCaching), Some(false));
+        assert_eq!(config.text(Setting::LoadFormat), Some("dummy"));
+    }
+}

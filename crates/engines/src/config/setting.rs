@@ -1,0 +1,130 @@
+//! Engine-neutral names for the settings a diagnosis asks about.
+
+/// A setting, whatever the engine calls it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Setting {
+    /// Most sequences in the batch.
+    MaxSequences,
+    /// Most tokens in one engine step.
+    TokenBudget,
+    /// Longest prompt plus output, in tokens.
+    ContextWindow,
+    /// Whether prompt prefixes are reused.
+    PrefixCaching,
+    /// Whether CUDA graphs are switched off.
+    EagerMode,
+    /// Largest batch with a captured CUDA graph.
+    GraphMaxBatch,
+    /// What the model runs on, such as `cuda` or `cpu`.
+    Device,
+    /// GPUs one layer is spread over.
+    TensorParallel,
+    /// GPUs the layers are spread over.
+    PipelineParallel,
+    /// Engines behind one address.
+    DataParallel,
+    /// Blocks in the KV pool.
+    KvBlocks,
+    /// Blocks forced by hand.
+    KvBlocksOverride,
+    /// Tokens per block.
+    KvBlockSize,
+    /// Tokens in the KV pool.
+    KvCapacity,
+    /// Bytes in the KV pool.
+    KvBytes,
+    /// KV data type.
+    KvDtype,
+    /// Bytes of weights per GPU.
+    WeightBytes,
+    /// Bytes taken by CUDA graphs.
+    GraphBytes,
+    /// Share of GPU memory the engine may take.
+    MemoryFraction,
+    /// Full-length requests the pool can hold.
+    MaxConcurrency,
+    /// How weights are loaded; `dummy` means made-up weights.
+    LoadFormat,
+    /// Weight quantization.
+    Quantization,
+    /// Whether long prompts are cut into chunks.
+    ChunkedPrefill,
+    /// Longest chunk of one prompt per step, in tokens.
+    LongPrefillThreshold,
+    /// Whether scheduling overlaps with the GPU's work.
+    AsyncScheduling,
+    /// Speculative decoding, as configured.
+    Speculation,
+    /// Tokens proposed per round.
+    SpeculativeTokens,
+    /// Most requests allowed to wait.
+    QueueLimit,
+    /// Most requests accepted at once.
+    ConcurrencyLimit,
+    /// Adapters in one batch.
+    MaxLoras,
+    /// API server processes.
+    ApiServers,
+    /// Tokens per streamed event.
+    StreamInterval,
+    /// Order of admission.
+    SchedulingPolicy,
+    /// How much output is reserved at admission (SGLang).
+    ScheduleConservativeness,
+    /// Capacity policy (TensorRT-LLM).
+    CapacityPolicy,
+    /// Whether finished sequences leave the batch at once.
+    ContinuousBatching,
+    /// Layers on the GPU (llama.cpp).
+    GpuLayers,
+    /// Host memory for weights, in GiB.
+    CpuOffload,
+    /// Model name or path.
+    Model,
+    /// Seconds the engine took to initialise.
+    InitSeconds,
+    /// Seconds spent compiling.
+    CompileSeconds,
+}
+
+/// A setting's value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SettingValue {
+    /// A number, in the setting's unit.
+    Number(f64),
+    /// On or off.
+    Switch(bool),
+    /// Anything else.
+    Text(String),
+}
+
+impl SettingValue {
+    /// Reads what engines write: `8192`, `True`, `None` (no value), `'auto'`.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let text = text.trim().trim_matches(['\'', '"']);
+        match text {
+            "" | "None" | "null" | "none" => None,
+            "True" | "true" => Some(Self::Switch(true)),
+            "False" | "false" => Some(Self::Switch(false)),
+            _ => Some(match text.parse::<f64>() {
+                Ok(number) if number.is_finite() => Self::Number(number),
+                _ => Self::Text(text.to_owned()),
+            }),
+        }
+    }
+
+    /// The number, where it is one.
+    pub fn number(&self) -> Option<f64> {
+        if let Self::Number(n) = self { Some(*n) } else { None }
+    }
+
+    /// The switch, where it is one.
+    pub fn switch(&self) -> Option<bool> {
+        if let Self::Switch(on) = self { Some(*on) } else { None }
+    }
+
+    /// The text, where it is one.
+    pub fn text(&self) -> Option<&str> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+}

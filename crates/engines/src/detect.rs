@@ -1,0 +1,149 @@
+//! Which engine is this, and which release?
+
+use std::collections::BTreeSet;
+
+use intriage_case::Case;
+use serde_json::Value;
+
+use crate::dialect::{Dialect, Engine, dialect};
+use crate::exposition::Exposition;
+use crate::version::Version;
+
+/// Who answered.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Identity {
+    /// The engine, where one was recognised.
+    pub engine: Option<Engine>,
+    /// Its release, where the server or its log said so.
+    pub version: Option<Version>,
+    /// The oldest release its metrics allow; a fallback where `version` is unknown.
+    pub at_least: Option<Version>,
+    /// Models served, by the names clients use.
+    pub models: Vec<String>,
+}
+
+impl Identity {
+    /// The release said, else the oldest possible one.
+    pub fn release(&self) -> Option<&Version> {
+        self.version.as_ref().or(self.at_least.as_ref())
+    }
+}
+
+/// Recognises the engine by its metric names, then by its endpoints, then by its command line.
+pub(crate) fn detect(case: &Case, scrapes: &[Exposition<'_>]) -> Identity {
+    let engine =
+        by_metrics(scrapes).or_else(|| by_endpoints(case)).or_else(|| by_command_line(case.command_line.as_deref()?));
+    let mut identity = Identity { engine, ..Identity::default() };
+    let Some(engine) = engine else { return identity };
+    identity.version = version_from_endpoints(engine, case).or_else(|| version_from_logs(case));
+    identity.at_least = scrapes.last().and_then(|s| oldest_possible(dialect(engine), s));
+    identity.models = models(case, scrapes);
+    identity
+}
+
+fn by_metrics(scrapes: &[Exposition<'_>]) -> Option<Engine> {
+    let count = |engine: Engine| -> usize {
+        let prefixes = dialect(engine).prefixes;
+        let one = scrapes.iter().rev().find(|s| !s.samples.is_empty());
+        one.map_or(0, |s| s.samples.iter().filter(|x| prefixes.iter().any(|p| x.name.starts_with(p))).count())
+    };
+    Engine::ALL.iter().copied().find(|e| count(*e) > 0)
+}
+
+fn by_endpoints(case: &Case) -> Option<Engine> {
+    if let Some(models) = json(case, "/v1/models") {
+        let owner = models.pointer("/data/0/owned_by").and_then(Value::as_str).unwrap_or_default();
+        let found = Engine::ALL.iter().copied().find(|e| dialect(*e).owned_by.contains(&owner));
+        if found.is_some() {
+            return found;
+        }
+    }
+    if json(case, "/props").is_some_and(|p| p.get("total_slots").is_some()) {
+        return Some(Engine::LlamaCpp);
+    }
+    let info = json(case, "/server_info").or_else(|| json(case, "/get_server_info"))?;
+    if info.get("vllm_config").is_some() {
+        Some(Engine::Vllm)
+    } else if info.get("mem_fraction_static").is_some() || info.get("internal_states").is_some() {
+        Some(Engine::Sglang)
+    } else {
+        None
+    }
+}
+
+fn by_command_line(line: &str) -> Option<Engine> {
+    const MARKS: [(&str, Engine); 7] = [
+        ("vllm", Engine::Vllm),
+        ("sglang", Engine::Sglang),
+        ("text-generation-launcher", Engine::Tgi),
+        ("trtllm", Engine::TensorRtLlm),
+        ("llama-server", Engine::LlamaCpp),
+        ("lmdeploy", Engine::Lmdeploy),
+        ("dynamo", Engine::Dynamo),
+    ];
+    MARKS.into_iter().find(|(mark, _)| line.contains(mark)).map(|(_, engine)| engine)
+}
+
+fn version_from_endpoints(engine: Engine, case: &Case) -> Option<Version> {
+    let text_at = |path: &str, field: &str| -> Option<Version> {
+        Version::parse(json(case, path)?.get(field)?.as_str()?)
+    };
+    match engine {
+        Engine::LlamaCpp => text_at("/props", "build_info"),
+        Engine::Sglang => text_at("/server_info", "version").or_else(|| text_at("/get_server_info", "version")),
+        Engine::Tgi => text_at("/info", "version"),
+        _ => text_at("/version", "version"),
+    }
+}
+
+/// vLLM writes `(v0.32.0) with config`; its banner says `version 0.32.0`.
+fn version_from_logs(case: &Case) -> Option<Version> {
+    case.logs.iter().find_map(|log| {
+        ["LLM engine (v", "  version "].into_iter().find_map(|mark| {
+            let (_, rest) = log.text.split_once(mark)?;
+            Version::parse(rest.split([')', ' ', '\n']).next()?)
+        })
+    })
+}
+
+/// The newest "since" among the metrics seen.
+fn oldest_possible(dialect: &Dialect, scrape: &Exposition<'_>) -> Option<Version> {
+    let seen: BTreeSet<&str> = scrape.samples.iter().map(|s| s.name).collect();
+    let seen_any = |metric: &str| seen.contains(metric) || seen.contains(format!("{metric}_count").as_str());
+    // One metric may stand in several rows; its earliest release is what its presence proves.
+    dialect
+        .metrics
+        .iter()
+        .filter(|row| seen_any(row.metric))
+        .filter_map(|row| {
+            dialect.metrics.iter().filter(|r| r.metric == row.metric).map(|r| r.range.since).try_fold(
+                None::<Version>,
+                |first, since| {
+                    let this = Version::parse(since)?;
+                    Some(Some(first.map_or(this.clone(), |f| f.min(this))))
+                },
+            )?
+        })
+        .max()
+}
+
+fn models(case: &Case, scrapes: &[Exposition<'_>]) -> Vec<String> {
+    let mut models = BTreeSet::new();
+    if let Some(list) = json(case, "/v1/models")
+        && let Some(entries) = list.get("data").and_then(Value::as_array)
+    {
+        models.extend(entries.iter().filter_map(|m| Some(m.get("id")?.as_str()?.to_owned())));
+    }
+    if let Some(last) = scrapes.last() {
+        for sample in &last.samples {
+            if let Some(name) = sample.labels.get("model_name").or_else(|| sample.labels.get("model")) {
+                models.insert(name.into_owned());
+            }
+        }
+    }
+    models.into_iter().filter(|m| !m.is_empty()).collect()
+}
+
+fn json(case: &Case, path: &str) -> Option<Value> {
+    serde_json::from_str(case.endpoints.get(path)?).ok()
+}

@@ -1,0 +1,268 @@
+//! What was observed: a case read through its engine's dialect.
+
+use std::collections::BTreeSet;
+
+use intriage_case::{Aggregate, Case, Histogram, Millis, ScrapeOutcome, Series, Signal, Source};
+
+use crate::config::{Config, Setting, SettingValue, from_command_line, from_json};
+use crate::detect::{Identity, detect};
+use crate::dialect::{Dialect, Engine, dialect};
+use crate::exposition::{self, Exposition};
+use crate::gpu::{GpuReadings, read_gpu};
+use crate::log::{LogReadings, read_logs};
+use crate::version::Version;
+use crate::{scrapes, vllm};
+
+/// One engine behind the address: a model and a data-parallel rank.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Instance {
+    /// Served model.
+    pub model: Option<String>,
+    /// Data-parallel rank.
+    pub engine: Option<String>,
+}
+
+/// One signal of one instance over the window.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Track {
+    /// The signal.
+    pub signal: Signal,
+    /// Whose.
+    pub instance: Instance,
+    /// The kept label's value, such as the finish reason.
+    pub key: Option<String>,
+    /// The metric it was read from.
+    pub metric: &'static str,
+    /// The data, one entry per readable scrape.
+    pub data: TrackData,
+}
+
+/// A track's data, one entry per readable scrape.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TrackData {
+    /// A counter or gauge.
+    Values(Series),
+    /// Cumulative histograms.
+    Histograms(Vec<Option<Histogram>>),
+}
+
+/// Everything a case says, in engine-neutral words.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Observed {
+    /// Who answered.
+    pub identity: Identity,
+    /// When the readable scrapes were made.
+    pub times: Vec<Millis>,
+    /// Scrapes that failed, with the reason.
+    pub failed: Vec<(Millis, String)>,
+    /// Every signal found.
+    pub tracks: Vec<Track>,
+    /// The configuration.
+    pub config: Config,
+    /// What the logs tell.
+    pub log: LogReadings,
+    /// What GPU tools tell.
+    pub gpu: GpuReadings,
+    /// What a reader should know about the evidence itself.
+    pub notes: Vec<String>,
+}
+
+/// Reads a case. Pure: the same case gives the same result anywhere.
+pub fn read(case: &Case) -> Observed {
+    let mut observed = Observed { gpu: read_gpu(&case.gpu), notes: case.notes.clone(), ..Observed::default() };
+    let mut parsed: Vec<(Millis, Exposition<'_>)> = Vec::new();
+    for scrape in &case.scrapes {
+        match &scrape.outcome {
+            ScrapeOutcome::Failed(why) => observed.failed.push((scrape.at, why.clone())),
+            ScrapeOutcome::Body(bytes) => {
+                let exposition = exposition::parse(bytes);
+                if let Some(problem) = &exposition.problem {
+                    let kept = exposition.samples.len();
+                    observed.notes.push(format!("the scrape at {} is damaged ({problem}); {kept} samples before it were used", scrape.at.0));
+                }
+                if exposition.samples.is_empty() {
+                    observed.failed.push((scrape.at, "the body holds no metrics".to_owned()));
+                } else {
+                    parsed.push((scrape.at, exposition));
+                }
+            }
+        }
+    }
+    observed.times = parsed.iter().map(|(t, _)| *t).collect();
+    let bodies: Vec<Exposition<'_>> = parsed.iter().map(|(_, e)| e.clone()).collect();
+    observed.identity = detect(case, &bodies);
+    if let Some(engine) = observed.identity.engine {
+        read_as(dialect(engine), case, &parsed, &mut observed);
+    } else if !parsed.is_empty() {
+        observed.notes.push(unknown_engine());
+    }
+    observed
+}
+
+fn read_as(dialect: &Dialect, case: &Case, parsed: &[(Millis, Exposition<'_>)], observed: &mut Observed) {
+    let release = observed.identity.release().cloned();
+    observed.tracks = scrapes::tracks(dialect, release.as_ref(), case.intent.model.as_deref(), parsed);
+    if let Some(model) = &case.intent.model
+        && !observed.identity.models.contains(model)
+    {
+        let known = observed.identity.models.join(", ");
+        observed.notes.push(format!("no metrics of a model called {model:?} were found; served: {known}"));
+    }
+    let config = &mut observed.config;
+    if let Some(line) = &case.command_line {
+        from_command_line(dialect, line, config);
+    }
+    for path in ["/server_info", "/get_server_info", "/props", "/v1/models"] {
+        if let Some(value) = case.endpoints.get(path).and_then(|body| serde_json::from_str(body).ok()) {
+            from_json(dialect, &value, &Source::Endpoint { path: path.to_owned() }, config);
+        }
+    }
+    observed.log = read_logs(dialect, &case.logs, config);
+    from_info_metric(dialect, parsed, config);
+    from_tracks(&observed.tracks, config);
+    if dialect.engine == Engine::Vllm {
+        vllm::state_defaults(observed);
+    }
+    let newest = Version::parse(dialect.newest_known);
+    if let (Some(version), Some(newest)) = (&observed.identity.version, newest)
+        && *version > newest
+    {
+        observed.notes.push(format!(
+            "{} {version} is newer than the newest release these tables were checked against ({newest}); names and defaults may have changed",
+            dialect.name
+        ));
+    }
+}
+
+fn unknown_engine() -> String {
+    let known: Vec<&str> = Engine::ALL.iter().map(|e| dialect(*e).name).collect();
+    format!("these metrics belong to no engine known here ({})", known.join(", "))
+}
+
+/// `vllm:cache_config_info{block_size="16",…}` carries settings as labels.
+fn from_info_metric(dialect: &Dialect, parsed: &[(Millis, Exposition<'_>)], config: &mut Config) {
+    let Some((_, last)) = parsed.last() else { return };
+    for sample in &last.samples {
+        let is_info = sample.name.ends_with("_config_info") && dialect.prefixes.iter().any(|p| sample.name.starts_with(p));
+        if is_info {
+            let source = Source::Metric { name: sample.name.to_owned() };
+            let labels: Vec<(String, String)> =
+                sample.labels.iter().map(|(k, v)| (k.to_owned(), v.into_owned())).collect();
+            let fields = labels.iter().map(|(k, v)| (k.as_str(), v.as_str()));
+            crate::config::from_fields(dialect, fields, &source, config);
+            // Engines of one server share their settings: the first one speaks for all.
+            break;
+        }
+    }
+}
+
+/// Gauges that are really settings.
+fn from_tracks(tracks: &[Track], config: &mut Config) {
+    const SETTINGS: [(Signal, Setting); 5] = [
+        (Signal::KvCapacity, Setting::KvCapacity),
+        (Signal::KvMaxConcurrency, Setting::MaxConcurrency),
+        (Signal::SchedulerSlots, Setting::MaxSequences),
+        (Signal::SchedulerTokenBudget, Setting::TokenBudget),
+        (Signal::ContextWindow, Setting::ContextWindow),
+    ];
+    for (signal, setting) in SETTINGS {
+        let Some(track) = tracks.iter().find(|t| t.signal == signal) else { continue };
+        let TrackData::Values(series) = &track.data else { continue };
+        if let Some(value) = series.last().filter(|v| *v > 0.0) {
+            let source = Source::Metric { name: track.metric.to_owned() };
+            config.state(setting, SettingValue::Number(value), source);
+        }
+    }
+}
+
+impl Observed {
+    /// The engine's name for messages: `vLLM`, or `this server` where it is unknown.
+    pub fn engine_name(&self) -> &'static str {
+        self.identity.engine.map_or("this server", |e| dialect(e).name)
+    }
+
+    /// The tracks of a signal.
+    pub fn tracks(&self, signal: Signal) -> impl Iterator<Item = &Track> {
+        self.tracks.iter().filter(move |t| t.signal == signal)
+    }
+
+    /// The metric a signal was read from.
+    pub fn metric(&self, signal: Signal) -> Option<&'static str> {
+        self.tracks(signal).next().map(|t| t.metric)
+    }
+
+    /// The engines that run requests, in order.
+    pub fn instances(&self) -> Vec<Instance> {
+        let all: BTreeSet<&Instance> = self.tracks(Signal::RequestsRunning).map(|t| &t.instance).collect();
+        all.into_iter().cloned().collect()
+    }
+
+    /// A counter or gauge over the window, of one instance or of all, of one key or of all.
+    pub fn series(&self, signal: Signal, of: Option<&Instance>, key: Option<&str>) -> Option<Series> {
+        let tracks = self
+            .tracks(signal)
+            .filter(|t| of.is_none_or(|i| t.instance == *i || t.instance == Instance::default()))
+            .filter(|t| key.is_none_or(|k| t.key.as_deref() == Some(k)));
+        let mut total: Option<Series> = None;
+        for track in tracks {
+            let TrackData::Values(series) = &track.data else { continue };
+            total = Some(match total {
+                None => series.clone(),
+                Some(sum) => match signal.aggregate() {
+                    Aggregate::Sum => sum.combine(series, |a, b| a + b),
+                    Aggregate::Max => sum.combine(series, f64::max),
+                },
+            });
+        }
+        total
+    }
+
+    /// The keys of a split signal, such as finish reasons.
+    pub fn keys(&self, signal: Signal) -> Vec<String> {
+        let keys: BTreeSet<&String> = self.tracks(signal).filter_map(|t| t.key.as_ref()).collect();
+        keys.into_iter().cloned().collect()
+    }
+
+    /// Cumulative histograms by scrape, of one instance or merged over all.
+    pub fn histograms(&self, signal: Signal, of: Option<&Instance>) -> Option<Vec<Option<Histogram>>> {
+        let mut total: Option<Vec<Option<Histogram>>> = None;
+        for track in self.tracks(signal).filter(|t| of.is_none_or(|i| t.instance == *i)) {
+            let TrackData::Histograms(states) = &track.data else { continue };
+            total = Some(match total {
+                None => states.clone(),
+                Some(merged) => merged
+                    .into_iter()
+                    .zip(states)
+                    .map(|pair| match pair {
+                        (Some(a), Some(b)) => Some(a.merge(b).0),
+                        (a, b) => a.or_else(|| b.clone()),
+                    })
+                    .collect(),
+            });
+        }
+        total
+    }
+
+    /// Why a signal is not there, as the end of a sentence.
+    pub fn why_missing(&self, signal: Signal) -> String {
+        let Some(engine) = self.identity.engine else {
+            return format!("no known engine's metrics were found, so {signal} is unknown");
+        };
+        let dialect = dialect(engine);
+        let name = dialect.name;
+        let meaning = signal.meaning();
+        if let Some(known) = dialect.availability.iter().find(|a| a.signal == signal) {
+            return format!("{name} does not expose {signal} ({meaning}): {}", known.why);
+        }
+        let rows: Vec<_> = dialect.metrics.iter().filter(|r| r.signal == signal).collect();
+        let Some(newest) = rows.first() else {
+            return format!("{name} does not expose {signal} ({meaning})");
+        };
+        match &self.identity.version {
+            Some(version) if !rows.iter().any(|r| r.range.holds(version)) => {
+                format!("{name} {version} does not expose {signal} ({meaning}); {} has it from {} on", newest.metric, newest.range.since)
+            }
+            _ => format!("{} is not in the scrapes", newest.metric),
+        }
+    }
+}

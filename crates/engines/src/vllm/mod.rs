@@ -1,0 +1,24 @@
+//! vLLM: V0 and V1 engines, Python and Rust front ends, 0.6 to 0.32.
+
+mod defaults;
+mod flags;
+mod logs;
+mod metrics;
+
+use crate::dialect::{Dialect, Engine};
+
+pub(crate) use defaults::state_defaults;
+
+pub(crate) static DIALECT: Dialect = Dialect {
+    engine: Engine::Vllm,
+    key: "vllm",
+    name: "vLLM",
+    prefixes: &["vllm:", "vllm_", "ray_vllm_"],
+    owned_by: &["vllm"],
+    metrics: metrics::METRICS,
+    availability: metrics::AVAILABILITY,
+    flags: flags::FLAGS,
+    log_values: logs::VALUES,
+    signatures: logs::SIGNATURES,
+    newest_known: "0.32.0",
+};
