@@ -35,7 +35,7 @@ LIVE = (
         window=10,
         says=r"nothing|idle|no request",
     ),
-    Scenario("healthy", Truth("three clients, short prompts", "healthy"), load=CHAT, window=30),
+    Scenario("healthy", Truth("three clients, short prompts", "healthy"), load=CHAT, window=40),
     Scenario(
         "killed",
         Truth("the worker is killed in the middle of the window", cause="engine-crash-5xx"),

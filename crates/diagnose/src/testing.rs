@@ -25,6 +25,7 @@ pub(crate) struct Given {
     gauges: Vec<(Signal, Vec<f64>)>,
     counters: Vec<(Signal, Option<String>, Vec<f64>)>,
     histograms: Vec<(Signal, Vec<(f64, f64)>)>,
+    ttft_sums: Vec<f64>,
     raw: String,
     case: Case,
 }
@@ -43,6 +44,7 @@ impl Given {
             gauges: Vec::new(),
             counters: Vec::new(),
             histograms: Vec::new(),
+            ttft_sums: Vec::new(),
             raw: String::new(),
             case: Case::default(),
         }
@@ -136,6 +138,12 @@ impl Given {
         self
     }
 
+    /// First tokens with these cumulative sums in seconds, ten more at each scrape.
+    pub(crate) fn ttft_sums(mut self, sums: &[f64]) -> Self {
+        self.ttft_sums = sums.to_vec();
+        self
+    }
+
     /// Takes a signal away.
     pub(crate) fn without(mut self, signal: Signal) -> Self {
         self.gauges.retain(|(s, _)| *s != signal);
@@ -208,6 +216,10 @@ impl Given {
         }
         for (signal, values) in &self.histograms {
             self.write_histogram(&mut text, *signal, values, i as f64 / (SCRAPES - 1) as f64);
+        }
+        if let Some(sum) = self.ttft_sums.get(i) {
+            let (name, labels) = self.metric(Signal::LatencyTtft, None);
+            let _ = writeln!(text, "{name}_sum{labels} {sum}\n{name}_count{labels} {}", 10 * i);
         }
         text
     }

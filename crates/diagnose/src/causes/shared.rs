@@ -196,3 +196,49 @@ pub(super) fn enough_finished(e: &Evidence<'_>) -> Test {
     let says = format!("{finished} finished in the window");
     Test::when(finished.get() >= e.limit(Limit::MeanSample), e.fact(Signal::RequestsFinished, says, finished.get()))
 }
+
+/// Prompts are long enough for their computation to matter.
+pub(super) fn prompts_are_long(e: &Evidence<'_>) -> Test {
+    let Some(mean) = e.mean(Signal::TokensPromptEach) else { return unknown(e, Signal::TokensPromptEach) };
+    let says = format!("prompts of {} on average", Tokens(mean));
+    Test::when(mean >= e.limit(Limit::LongPrompt), e.fact(Signal::TokensPromptEach, says, mean))
+}
+
+/// Computing prompts, or waiting for prompts being computed, makes the first token late.
+pub(super) fn prompt_work_is_felt(e: &Evidence<'_>) -> Test {
+    let a = &e.account;
+    let (Some(ttft), Some(prefill)) = (a.ttft, a.prefill) else { return unknown(e, Signal::LatencyPrefill) };
+    let floor = e.objective(ObjectiveMetric::Ttft).map_or(e.limit(Limit::PrefillTime), Seconds::get);
+    let own = prefill.value + a.input.map_or(0.0, |p| p.value);
+    let behind_others = matches!(steps_are_full(e), Test::Holds(_));
+    let large = own >= e.limit(Limit::PrefillShare) * ttft || behind_others;
+    let says = if behind_others {
+        format!("first token after {}, behind steps full of other prompts", Seconds(ttft))
+    } else {
+        format!("first token after {}, {} of it prompt work", Seconds(ttft), Ratio((own / ttft).min(1.0)))
+    };
+    Test::when(ttft >= floor && large, e.fact(Signal::LatencyTtft, says, ttft))
+}
+
+/// The model runs on a GPU.
+pub(super) fn runs_on_gpu(e: &Evidence<'_>) -> Test {
+    match e.observed.config.text(Setting::Device) {
+        Some("cpu") => Test::Fails(e.setting_fact(Setting::Device, "the model runs on the CPU")),
+        Some(device) => Test::Holds(e.setting_fact(Setting::Device, format!("the model runs on {device}"))),
+        None if !e.observed.gpu.samples.is_empty() => {
+            let mut fact = e.derived("GPU readings are present", Ratio(1.0), "nvidia-smi dmon");
+            fact.value = None;
+            fact.source = Source::Gpu { tool: "nvidia-smi dmon".into() };
+            Test::Holds(fact)
+        }
+        None => Test::Unknown("whether the model runs on a GPU is stated nowhere: give --log or --engine-args".into()),
+    }
+}
+
+/// Decode is the larger part of a request's life.
+pub(super) fn decode_dominates(e: &Evidence<'_>) -> Test {
+    let Some(decode) = e.account.decode else { return unknown(e, Signal::LatencyDecode) };
+    let share = e.account.share_of_life(decode);
+    let says = format!("decode takes {} of a request's life", share);
+    Test::when(share.get() >= 0.5, e.fact(Signal::LatencyDecode, says, decode))
+}

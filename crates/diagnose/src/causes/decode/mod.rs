@@ -2,6 +2,9 @@
 
 use super::Cause;
 
+mod cuda_graph_miss;
 
 /// The causes of this class, in the order of the catalogue.
-pub(super) const CAUSES: &[&Cause] = &[];
+pub(super) const CAUSES: &[&Cause] = &[
+    &cuda_graph_miss::CAUSE,
+];

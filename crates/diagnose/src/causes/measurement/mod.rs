@@ -4,4 +4,5 @@ use super::Cause;
 
 
 /// The causes of this class, in the order of the catalogue.
-pub(super) const CAUSES: &[&Cause] = &[];
+pub(super) const CAUSES: &[&Cause] = &[
+];

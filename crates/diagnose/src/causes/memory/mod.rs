@@ -2,6 +2,9 @@
 
 use super::Cause;
 
+mod preemption_thrash;
 
 /// The causes of this class, in the order of the catalogue.
-pub(super) const CAUSES: &[&Cause] = &[];
+pub(super) const CAUSES: &[&Cause] = &[
+    &preemption_thrash::CAUSE,
+];

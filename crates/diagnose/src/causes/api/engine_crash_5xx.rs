@@ -1,0 +1,151 @@
+//! The engine died.
+
+use intriage_case::{Fact, Quantity, Ratio, Signal, Source, Unit};
+use intriage_engines::{Engine, Meaning};
+
+use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy, catalogue};
+use crate::diagnosis::{Impact, ImpactOn};
+use crate::evidence::Evidence;
+use crate::thresholds::Limit;
+use crate::weighing::{Judgement, Test, Weighing};
+
+pub(in crate::causes) static CAUSE: Cause = Cause {
+    id: "engine-crash-5xx",
+    class: Class::Api,
+    layer: Layer::Application,
+    summary: "The engine process died, or dies again and again: a CUDA error, a failed assertion, out of memory, a kill.",
+    symptoms: &["500 and 503 in a burst, all streams cut at once", "counters start again from zero", "the port refuses connections"],
+    confirmed_by: &["the server stops answering, restarts, or answers 5xx", "the log tells of the death at that time"],
+    refuted_by: &["the server answered throughout without a restart"],
+    look_alikes: &[
+        LookAlike { cause: "runtime-oom-non-kv", tell: "there the log has an out-of-memory traceback" },
+        LookAlike { cause: "gpu-ecc-xid-fault", tell: "there the kernel log has an Xid first" },
+        LookAlike { cause: "overload-shedding", tell: "there 503 come while the engine works" },
+        LookAlike { cause: "engine-stalled-not-admitting", tell: "there the server answers and no token moves" },
+    ],
+    probe: Probe {
+        name: "crash-replay",
+        steps: "Replay the requests that were in flight to a canary, one by one.",
+        if_so: "One of them kills it: the request or a kernel is to blame.",
+        if_not: "None does: look at the hardware and at who killed the process.",
+    },
+    remedies: &[
+        Remedy::any("read the first error in the log (later ones follow from it), keep the stack and the in-flight requests, go back to the last good version", "capacity until it is found"),
+        Remedy::of(Engine::Vllm, "VLLM_LOGGING_LEVEL=DEBUG and --enforce-eager on a canary to localise it; look for orphaned VLLM::EngineCore processes before restarting", "slow canary"),
+        Remedy::of(Engine::Sglang, "--crash-dump-folder DIR keeps the requests that were in flight", "disk"),
+    ],
+    effect: "The process stays up.",
+    confirm: "no failed scrape, no restart, no 5xx over a day.",
+    explains: &[],
+    judge,
+};
+
+fn judge(e: &Evidence<'_>) -> Judgement {
+    let gone = gone(e);
+    let died = death_in_log(e);
+    let others: Vec<&'static str> = catalogue().map(|c| c.id).filter(|id| *id != CAUSE.id && *id != "runtime-oom-non-kv").collect();
+    let mut w = Weighing::new().requires(gone.clone()).explains(&others);
+    w = match died {
+        Some(fact) => w.supports(Test::Holds(fact)),
+        // A port that refuses is also what a stop or a redeploy looks like.
+        None => w.supports(Test::Unknown("no log tells of the death: a stop by hand or a redeploy looks the same".into())).at_most_likely(0.65),
+    };
+    let what = match &gone {
+        Test::Holds(fact) => fact.says.clone(),
+        _ => String::new(),
+    };
+    let reason = e.observed.log.first(Meaning::EngineDied).map_or(String::new(), |event| format!("; the log says: {}", event.excerpt));
+    let says = format!("{what}{reason}");
+    let impact = Impact { on: ImpactOn::Availability, share: Ratio(1.0), time: None, says: "nothing is served while it is down".into() };
+    w.conclude(says, impact)
+}
+
+/// It stopped answering for good, restarted, or answered 5xx beside a death in the log.
+fn gone(e: &Evidence<'_>) -> Test {
+    let o = e.observed;
+    if let Some((at, why)) = o.failed.last()
+        && let Some(last) = o.times.last()
+        && at > last
+    {
+        let failed = o.failed.iter().filter(|(t, _)| t > last).count();
+        let says = format!("the server stopped answering: the last {failed} scrape(s) failed ({})", short(why));
+        return Test::Holds(fact(says, failed as f64, Source::Scrape));
+    }
+    if e.restarts() > 0 {
+        let says = "counters started again from zero: the process restarted inside the window";
+        return Test::Holds(fact(says.into(), f64::from(e.restarts()), Source::Scrape));
+    }
+    let failed = e.answered(|status| status >= 500);
+    let all = e.delta(Signal::HttpResponses).unwrap_or(0.0);
+    if o.log.first(Meaning::EngineDied).is_some() && Ratio::of(failed, all).is_some_and(|r| r.get() > e.limit(Limit::ErrorShare)) {
+        return Test::Holds(e.fact(Signal::HttpResponses, format!("{failed:.0} of {all:.0} answers were 5xx"), failed));
+    }
+    if o.times.is_empty() {
+        return Test::Unknown("the server never answered, so nothing shows that it once worked".into());
+    }
+    let says = format!("the server answered all {} scrapes and its counters never fell back", o.times.len());
+    Test::Fails(fact(says, o.times.len() as f64, Source::Scrape))
+}
+
+fn death_in_log(e: &Evidence<'_>) -> Option<Fact> {
+    let event = e.observed.log.first(Meaning::EngineDied)?;
+    Some(fact(format!("the log says: {}", event.excerpt), f64::from(event.count), event.source()))
+}
+
+fn fact(says: String, count: f64, source: Source) -> Fact {
+    Fact { says, value: Some(Quantity::new(count, Unit::Events)), limit: None, signal: None, source }
+}
+
+fn short(why: &str) -> String {
+    why.lines().next().unwrap_or_default().chars().take(80).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use intriage_case::Signal::*;
+
+    use super::CAUSE;
+    use crate::diagnosis::Outcome;
+    use crate::testing::Given;
+
+    const DEATH: &str = "(EngineCore pid=9) ERROR 11-15 03:53:10 [core.py:1512] EngineCore encountered a fatal error.\n";
+
+    fn serving() -> Given {
+        Given::vllm("0.32.0").gauge(RequestsRunning, 4.0).counter(TokensGenerated, 900.0).finished("stop", 12.0)
+    }
+
+    #[test]
+    fn a_port_that_refuses_after_a_death_in_the_log_is_a_crash() {
+        let j = serving().log(DEATH).last_scrapes_fail(4, "connection refused").judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
+        assert!(j.says.contains("fatal error"), "{}", j.says);
+    }
+
+    #[test]
+    fn a_port_that_refuses_without_a_log_is_likely_a_crash() {
+        let j = serving().last_scrapes_fail(3, "connection refused").judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Likely);
+        assert!(j.confidence <= 0.65);
+    }
+
+    #[test]
+    fn counters_that_start_again_are_a_restart() {
+        let j = serving().counters(TokensGenerated, &[100.0, 200.0, 300.0, 5.0, 50.0]).log(DEATH).judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Confirmed);
+    }
+
+    #[test]
+    fn a_server_that_answers_throughout_has_not_crashed() {
+        assert_eq!(serving().judge(&CAUSE).outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn an_old_death_in_the_log_of_a_healthy_server_is_history() {
+        assert_eq!(serving().log(DEATH).judge(&CAUSE).outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn refusals_under_load_are_the_look_alike() {
+        assert_eq!(serving().answered("2xx", 50.0).answered("5xx", 50.0).judge(&CAUSE).outcome, Outcome::RuledOut);
+    }
+}

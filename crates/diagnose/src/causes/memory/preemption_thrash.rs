@@ -1,0 +1,156 @@
+//! Admitted requests outgrow the pool and are thrown back.
+
+use intriage_case::{Quantity, Ratio, Seconds, Signal, Unit};
+use intriage_engines::{Engine, Meaning, Setting};
+
+use crate::causes::shared::{pool, unknown};
+use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
+use crate::diagnosis::{Impact, ImpactOn};
+use crate::evidence::Evidence;
+use crate::thresholds::Limit;
+use crate::weighing::{Judgement, Test, Weighing};
+
+pub(in crate::causes) static CAUSE: Cause = Cause {
+    id: "preemption-thrash",
+    class: Class::Memory,
+    layer: Layer::Memory,
+    summary: "Admitted requests outgrow the KV pool while they decode, so some are thrown back and computed again.",
+    symptoms: &["single answers stand still for seconds in the middle", "tokens per second fall while the batch is full", "the preemption or retraction counter climbs"],
+    confirmed_by: &["more than one preemption a minute and one per hundred requests", "the pool is full in most busy scrapes", "gaps between tokens many times the median"],
+    refuted_by: &["the counter stands still, whatever the pool's gauge says"],
+    look_alikes: &[
+        LookAlike { cause: "benign-high-kv-occupancy", tell: "there the gauge is as high and the counter stands still" },
+        LookAlike { cause: "kv-capacity-limited-queue", tell: "there requests wait before they start instead of being thrown back" },
+        LookAlike { cause: "host-memory-pressure", tell: "there the host swaps and the counter stands still" },
+        LookAlike { cause: "workload-mix-shift", tell: "longer answers may be the driver: compare output lengths with a baseline" },
+    ],
+    probe: Probe {
+        name: "output-cap",
+        steps: "Run the same load with the output limit at the median output length for ten minutes.",
+        if_so: "The counter stops.",
+        if_not: "It goes on.",
+    },
+    remedies: &[
+        Remedy::of(Engine::Vllm, "lower --max-num-seqs so that admitted requests fit to their end", "more wait before they start, fewer stall"),
+        Remedy::of(Engine::Vllm, "--watermark 0.02 to 0.05 keeps blocks free for growth", "slightly fewer admitted").since("0.24.0"),
+        Remedy::of(Engine::Vllm, "--kv-cache-dtype fp8, or a larger pool (--gpu-memory-utilization, remove --num-gpu-blocks-override)", "quality gate; out-of-memory risk"),
+        Remedy::of(Engine::Sglang, "--schedule-conservativeness 1.3, or lower --max-running-requests", "throughput"),
+        Remedy::of(Engine::TensorRtLlm, "capacity_scheduler_policy GUARANTEED_NO_EVICT", "throughput"),
+        Remedy::any("cap the output per route; do not schedule restarts: a paged pool does not fragment", "long answers are cut"),
+    ],
+    effect: "Answers no longer stand still; total throughput usually rises although fewer run at once.",
+    confirm: "requests.preempted stands still and the stalls segment goes to zero.",
+    explains: &[],
+    judge,
+};
+
+fn judge(e: &Evidence<'_>) -> Judgement {
+    let lost = lost_to_stalls(e);
+    let share = e.account.share_of_life(lost);
+    let mut w = Weighing::new().requires(thrown_back(e)).requires(pool_is_exhausted(e)).supports(gaps_are_long(e, lost));
+    // Where stalls eat much of a request's life, the queue in front of them is their consequence:
+    // computing the same tokens again takes the room and the time that would have served it.
+    if share.get() >= e.limit(Limit::ThrashShare) {
+        w = w.explains(&["kv-capacity-limited-queue"]);
+    }
+    if let Some(blocks) = e.setting(Setting::KvBlocksOverride) {
+        w = w.advise(format!("remove --num-gpu-blocks-override {blocks:.0}: it holds the pool below what the memory allows"));
+    }
+    let count = e.delta(Signal::RequestsPreempted).unwrap_or(0.0);
+    let finished = e.finished().map_or(0.0, intriage_case::Requests::get);
+    let says = format!(
+        "running requests outgrow the KV pool: {count:.0} were thrown back and recomputed while {finished:.0} finished, about {} of standing still each",
+        Seconds(lost)
+    );
+    let impact = Impact {
+        on: ImpactOn::Tpot,
+        share,
+        time: Some(Seconds(lost)),
+        says: format!("{} of stalls per request, {share} of its life", Seconds(lost)),
+    };
+    w.conclude(says, impact)
+}
+
+/// Stall time per request: the stalls' part of a token times the tokens of an answer.
+fn lost_to_stalls(e: &Evidence<'_>) -> f64 {
+    let per_token = e.account.stalls.map_or(0.0, |s| s.value);
+    per_token * e.mean(Signal::TokensOutputEach).unwrap_or(0.0)
+}
+
+fn thrown_back(e: &Evidence<'_>) -> Test {
+    let Some(count) = e.delta(Signal::RequestsPreempted) else {
+        if let Some(event) = e.observed.log.first(Meaning::Preempted) {
+            let mut fact = e.derived(format!("the log tells of {} preemptions", event.count), Quantity::new(f64::from(event.count), Unit::Events), "log");
+            fact.source = event.source();
+            return Test::Holds(fact);
+        }
+        return unknown(e, Signal::RequestsPreempted);
+    };
+    let minutes = e.busy_time().get() / 60.0;
+    let per_minute = if minutes > 0.0 { count / minutes } else { 0.0 };
+    let per_request = e.finished().and_then(|n| Ratio::of(count, n.get()));
+    let often = per_minute > e.limit(Limit::PreemptionsPerMinute);
+    let of_many = per_request.is_none_or(|r| r.get() > e.limit(Limit::PreemptionsPerRequest));
+    let each = per_request.map_or(String::new(), |r| format!(", {:.2} per finished request", r.get()));
+    let says = format!("{count:.0} preemptions, {}{each}", Quantity::new(per_minute, Unit::EventsPerMinute));
+    Test::when(often && of_many, e.fact(Signal::RequestsPreempted, says, count))
+}
+
+fn pool_is_exhausted(e: &Evidence<'_>) -> Test {
+    let Some(pool) = pool(e, e.busy()) else { return unknown(e, Signal::KvUsage) };
+    let says = format!("KV pool {} full on average, without room for the next prompt in {} of the busy scrapes", Ratio(pool.usage), Ratio(pool.full_share));
+    Test::when(pool.full_share >= 0.5, e.fact(Signal::KvUsage, says, pool.usage))
+}
+
+fn gaps_are_long(e: &Evidence<'_>, lost: f64) -> Test {
+    if e.account.stalls.is_none() {
+        return unknown(e, Signal::LatencyItl);
+    }
+    let says = format!("gaps many times the median add {} to each answer", Seconds(lost));
+    Test::when(lost > 0.0, e.fact(Signal::LatencyItl, says, lost))
+}
+
+#[cfg(test)]
+mod tests {
+    use intriage_case::Signal::*;
+
+    use super::CAUSE;
+    use crate::diagnosis::Outcome;
+    use crate::testing::Given;
+
+    fn thrash() -> Given {
+        Given::vllm("0.28.0")
+            .pool(100_000.0)
+            .gauge(RequestsRunning, 40.0)
+            .gauge(RequestsWaiting, 3.0)
+            .gauge(KvUsage, 0.99)
+            .counter(RequestsPreempted, 60.0)
+            .observed(LatencyItl, &[(0.02, 40_000.0), (4.0, 60.0)])
+            .observed(TokensOutputEach, &[(400.0, 100.0)])
+            .observed(TokensPromptEach, &[(1000.0, 100.0)])
+            .finished("stop", 100.0)
+    }
+
+    #[test]
+    fn a_climbing_counter_with_a_full_pool_is_the_cause() {
+        let j = thrash().judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
+        assert!(j.explains.contains(&"kv-capacity-limited-queue"), "stalls take a fifth of each answer");
+    }
+
+    #[test]
+    fn a_full_pool_with_a_still_counter_is_good_use_of_memory() {
+        assert_eq!(thrash().counter(RequestsPreempted, 0.0).judge(&CAUSE).outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn one_preemption_in_a_busy_minute_is_no_thrash() {
+        assert_eq!(thrash().counter(RequestsPreempted, 0.5).judge(&CAUSE).outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn a_queue_with_few_stalls_is_left_to_its_own_cause() {
+        let j = thrash().observed(LatencyItl, &[(0.02, 40_000.0), (0.5, 5.0)]).judge(&CAUSE);
+        assert!(j.explains.is_empty());
+    }
+}
