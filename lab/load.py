@@ -256,7 +256,7 @@ def tally(values):
 
 
 def describe(outcomes):
-    """The figures of a set of outcomes."""
+    """The figures of a set of outcomes. TTFT counts every first token, of unfinished answers too."""
     good = [o for o in outcomes if o.error is None]
     errors = tally(o.error for o in outcomes)
     unfinished = errors.pop("unfinished", 0)
@@ -267,8 +267,8 @@ def describe(outcomes):
         "unfinished": unfinished,
         "errors": errors,
         "finish_reasons": tally(o.finish for o in good),
-        "ttft_p50_s": quantile((o.ttft for o in good), 0.50),
-        "ttft_p95_s": quantile((o.ttft for o in good), 0.95),
+        "ttft_p50_s": quantile((o.ttft for o in outcomes), 0.50),
+        "ttft_p95_s": quantile((o.ttft for o in outcomes), 0.95),
         "e2e_p50_s": quantile((o.e2e for o in good), 0.50),
         "e2e_p95_s": quantile((o.e2e for o in good), 0.95),
         "prompt_tokens": sum(o.prompt_tokens for o in good),

@@ -112,7 +112,9 @@ impl Account {
         let (least, most) = gaps.mass_above(stall_from);
         let stalls = if least > 0.0 { Part::between(least / n, most / n, "gaps far above the median") } else { Part::exact(0.0, "no gap far above the median") };
         let ordinary = (mean - stalls.value).max(0.0);
-        let mixed = prompt_share_of_steps(e).unwrap_or(0.0);
+        // Small steps are bound by reading the weights: a few prompt tokens more cost them nothing.
+        let heavy = e.mean(Signal::TokensPerStep).is_some_and(|n| n >= e.limit(Limit::HeavyStep));
+        let mixed = if heavy { prompt_share_of_steps(e).unwrap_or(0.0) } else { 0.0 };
         let base = ordinary.min(median.estimate.min(median.high));
         let slowed = (ordinary - base).max(0.0);
         // Where most tokens of a step are prompt tokens, the median step itself is slowed by them.

@@ -199,7 +199,6 @@ fn remedies(observed: &Observed, held: &Held) -> Vec<RemedyOut> {
         engine && observed.identity.release().is_none_or(|v| r.range.holds(v))
     };
     let rows: Vec<_> = cause.remedies.iter().filter(fits).collect();
-    let cost = rows.first().map_or("a restart", |r| r.cost);
     let out = |change: &str, cost: &str| RemedyOut {
         cause: cause.id.into(),
         change: change.to_owned(),
@@ -208,7 +207,7 @@ fn remedies(observed: &Observed, held: &Held) -> Vec<RemedyOut> {
         confirm: cause.confirm.into(),
         undo: "Put the old value back and restart the server.".into(),
     };
-    held.judgement.advice.iter().map(|a| out(a, cost)).chain(rows.iter().map(|r| out(r.change, r.cost))).collect()
+    held.judgement.advice.iter().map(|a| out(&a.change, &a.cost)).chain(rows.iter().map(|r| out(r.change, r.cost))).collect()
 }
 
 fn segments(e: &Evidence<'_>) -> Vec<Segment> {

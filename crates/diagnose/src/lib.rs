@@ -25,4 +25,4 @@ pub use diagnosis::{
 pub use evidence::Evidence;
 pub use judge::diagnose;
 pub use thresholds::{Limit, ThresholdError, Thresholds};
-pub use weighing::{Judgement, Test, Weighing};
+pub use weighing::{Advice, Judgement, Test, Weighing};

@@ -22,6 +22,15 @@ impl Test {
     }
 }
 
+/// A change with this case's numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Advice {
+    /// The change.
+    pub change: String,
+    /// What it costs or risks.
+    pub cost: String,
+}
+
 /// A cause's judgement of a case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
@@ -40,7 +49,7 @@ pub struct Judgement {
     /// What was missing.
     pub missing: Vec<String>,
     /// Changes with this case's numbers, before the catalogue's general ones.
-    pub advice: Vec<String>,
+    pub advice: Vec<Advice>,
     /// Causes that are only effects of this one here.
     pub explains: Vec<&'static str>,
 }
@@ -58,7 +67,7 @@ pub struct Weighing {
     refuting: Vec<Test>,
     ceiling: Option<f64>,
     needs_probe: bool,
-    advice: Vec<String>,
+    advice: Vec<Advice>,
     explains: Vec<&'static str>,
 }
 
@@ -99,8 +108,8 @@ impl Weighing {
 
     /// A change with this case's numbers.
     #[must_use]
-    pub fn advise(mut self, change: impl Into<String>) -> Self {
-        self.advice.push(change.into());
+    pub fn advise(mut self, change: impl Into<String>, cost: impl Into<String>) -> Self {
+        self.advice.push(Advice { change: change.into(), cost: cost.into() });
         self
     }
 

@@ -42,12 +42,16 @@ pub(crate) fn detect(case: &Case, scrapes: &[Exposition<'_>]) -> Identity {
 }
 
 fn by_metrics(scrapes: &[Exposition<'_>]) -> Option<Engine> {
-    let count = |engine: Engine| -> usize {
-        let prefixes = dialect(engine).prefixes;
-        let one = scrapes.iter().rev().find(|s| !s.samples.is_empty());
-        one.map_or(0, |s| s.samples.iter().filter(|x| prefixes.iter().any(|p| x.name.starts_with(p))).count())
+    recognise(scrapes.iter().rev().find(|s| !s.samples.is_empty())?)
+}
+
+/// The engine whose metrics these are.
+pub fn recognise(scrape: &Exposition<'_>) -> Option<Engine> {
+    let speaks = |engine: &Engine| {
+        let prefixes = dialect(*engine).prefixes;
+        scrape.samples.iter().any(|x| prefixes.iter().any(|p| x.name.starts_with(p)))
     };
-    Engine::ALL.iter().copied().find(|e| count(*e) > 0)
+    Engine::ALL.iter().copied().find(speaks)
 }
 
 fn by_endpoints(case: &Case) -> Option<Engine> {

@@ -74,6 +74,8 @@ pub struct Dialect {
     pub log_values: &'static [LogValue],
     /// Log lines that mean something.
     pub signatures: &'static [Signature],
+    /// Endpoints worth asking beside the metrics; a query is sent and left out of the stored path.
+    pub endpoints: &'static [&'static str],
     /// The newest release a recording or source reading was made of.
     pub newest_known: &'static str,
 }

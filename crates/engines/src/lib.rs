@@ -22,7 +22,7 @@ mod version;
 mod vllm;
 
 pub use config::{Config, Setting, SettingValue, Stated};
-pub use detect::Identity;
+pub use detect::{Identity, recognise};
 pub use dialect::{Availability, Dialect, Engine, Flag, FlagValue, How, LogValue, MetricRow, dialect};
 pub use gpu::{GpuReadings, GpuSample};
 pub use log::{LogEvent, LogReadings, Meaning, Signature};

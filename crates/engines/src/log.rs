@@ -25,6 +25,8 @@ pub enum Meaning {
     GraphsOff,
     /// A slower kernel is used than the hardware offers.
     KernelFallback,
+    /// A cached prompt was thrown away and computed again.
+    PrefixLost,
     /// Something is compiled or tuned while requests wait.
     Compiling,
     /// A request was longer than the context window.

@@ -7,15 +7,17 @@ use std::fmt::Write as _;
 use intriage_engines::exposition::{Exposition, Format, Sample, Timestamp, looks_like_exposition, parse};
 use proptest::prelude::*;
 
+type Pairs = Vec<(String, String)>;
+
 /// A sample to be written out and found again.
 #[derive(Debug, Clone)]
 struct Written {
     name: String,
     quoted: bool,
-    labels: Vec<(String, String)>,
+    labels: Pairs,
     value: f64,
     millis: Option<i64>,
-    exemplar: Option<(Vec<(String, String)>, f64, Option<i64>)>,
+    exemplar: Option<(Pairs, f64, Option<i64>)>,
 }
 
 fn written() -> impl Strategy<Value = Written> {
@@ -41,7 +43,7 @@ fn written() -> impl Strategy<Value = Written> {
         })
 }
 
-fn labels() -> impl Strategy<Value = Vec<(String, String)>> {
+fn labels() -> impl Strategy<Value = Pairs> {
     let value = prop_oneof!["[a-z0-9.+]{0,6}", "[\"\\\\\n{}#,= \tn]{0,8}", any::<String>()];
     prop::collection::vec(("[a-zA-Z_][a-zA-Z0-9_]{0,6}", value), 0..4)
 }
@@ -134,9 +136,7 @@ fn same_number(a: f64, b: f64) -> bool {
     a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
 }
 
-fn owned<'a>(
-    labels: impl IntoIterator<Item = (&'a str, std::borrow::Cow<'a, str>)>,
-) -> Vec<(String, String)> {
+fn owned<'a>(labels: impl IntoIterator<Item = (&'a str, std::borrow::Cow<'a, str>)>) -> Pairs {
     labels.into_iter().map(|(name, value)| (name.to_owned(), value.into_owned())).collect()
 }
 

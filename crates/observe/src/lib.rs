@@ -1,1 +1,21 @@
-//! todo
+//! Everything that looks at the world: a live server, a folder of recordings, a saved case.
+//!
+//! All of it ends in a [`Case`](intriage_case::Case). Every read has a limit in bytes and in time;
+//! what could not be had is written into the case, not hidden.
+
+mod clock;
+mod folder;
+mod http;
+mod live;
+mod redact;
+mod tls;
+mod truth;
+mod url;
+
+pub use folder::{MAX_FILE, OpenError, open, read_log, save};
+pub use http::{Access, FetchError, Limits};
+pub use live::{LiveError, Progress, Watch, watch};
+pub use redact::command_line as redact_command_line;
+pub use tls::TlsError;
+pub use truth::{Truth, TruthError, read_truth};
+pub use url::{Address, AddressError};

@@ -1,1 +1,16 @@
-//! todo
+//! How an answer is told: terminal text, JSON and its schema, runbook pages, the scoreboard.
+//!
+//! Everything here is a pure function from data to text. Text for people carries ANSI styles; the
+//! caller prints it through a stream that strips them where they are not wanted.
+
+mod explain;
+mod json;
+mod scoreboard;
+mod style;
+mod text;
+mod wrap;
+
+pub use explain::{catalogue_page, cause_page};
+pub use json::{json, schema};
+pub use scoreboard::{Row, Totals, scoreboard, totals};
+pub use text::text;

@@ -21,8 +21,7 @@ pub(super) fn requests_wait(e: &Evidence<'_>) -> Test {
     };
     let mean = waiting.mean_at(e.busy()).unwrap_or(0.0);
     let says = format!("{} waiting on average, in {} of the busy scrapes", Requests(mean), Ratio(share));
-    // A window that ends with the load, or begins before it, has a quiet part too.
-    Test::when(share >= 0.75 * e.limit(Limit::Sustained), e.fact(Signal::RequestsWaiting, says, mean))
+    Test::when(share >= e.limit(Limit::Mostly), e.fact(Signal::RequestsWaiting, says, mean))
 }
 
 /// The queue is what users feel: the larger half of the first-token time, and long enough.
@@ -72,9 +71,13 @@ pub(super) struct Pool {
 /// The KV pool in the given scrapes. Full means above the threshold, or less room left than one
 /// ordinary prompt needs: a small pool is full before its gauge says so.
 pub(super) fn pool(e: &Evidence<'_>, scrapes: &[usize]) -> Option<Pool> {
+    pool_for(e, scrapes, next_prompt(e))
+}
+
+/// The KV pool in the given scrapes, full meaning less room than `need`.
+pub(super) fn pool_for(e: &Evidence<'_>, scrapes: &[usize], need: Option<Tokens>) -> Option<Pool> {
     let usage = e.gauge(Signal::KvUsage)?;
     let capacity = e.setting(Setting::KvCapacity);
-    let need = next_prompt(e);
     let full = |u: f64| {
         let no_room = capacity.zip(need).is_some_and(|(capacity, need)| (1.0 - u) * capacity < need.get());
         u >= e.limit(Limit::KvFull) || no_room
@@ -84,7 +87,19 @@ pub(super) fn pool(e: &Evidence<'_>, scrapes: &[usize]) -> Option<Pool> {
 
 /// Tokens an ordinary request needs to be admitted: its prompt.
 pub(super) fn next_prompt(e: &Evidence<'_>) -> Option<Tokens> {
-    e.mean(Signal::TokensPromptEach).map(Tokens)
+    e.mean(Signal::TokensPromptEach).or_else(|| per_first_token(e, Signal::TokensPrompt)).map(Tokens)
+}
+
+/// Tokens a running request holds: its prompt and half its output.
+pub(super) fn mean_context(e: &Evidence<'_>) -> Option<Tokens> {
+    let output = e.mean(Signal::TokensOutputEach).or_else(|| per_first_token(e, Signal::TokensGenerated))?;
+    Some(Tokens(next_prompt(e)?.get() + output / 2.0))
+}
+
+/// A token counter over the requests that got a first token, for windows in which none finished.
+fn per_first_token(e: &Evidence<'_>, counter: Signal) -> Option<f64> {
+    let started = e.histogram(Signal::LatencyTtft)?.count();
+    (started > 0.0).then(|| e.delta(counter).map(|d| d / started))?
 }
 
 /// The pool is full while requests wait.
@@ -103,7 +118,7 @@ pub(super) fn pool_is_full(e: &Evidence<'_>) -> Test {
         ),
         _ => format!("KV pool {} full while requests wait", Ratio(pool.usage)),
     };
-    Test::when(pool.full_share >= e.limit(Limit::Sustained), e.fact(Signal::KvUsage, says, pool.usage))
+    Test::when(pool.full_share >= e.limit(Limit::Mostly), e.fact(Signal::KvUsage, says, pool.usage))
 }
 
 /// The pool has room while requests wait.
@@ -117,7 +132,6 @@ pub(super) fn pool_has_room(e: &Evidence<'_>) -> Test {
 /// The most sequences the engine runs at once, and how that is known.
 pub(super) struct Cap {
     pub(super) value: f64,
-    pub(super) source: Source,
     /// Nothing states it; the running gauge shows it.
     pub(super) inferred: bool,
 }
@@ -128,12 +142,8 @@ pub(super) fn sequence_cap(e: &Evidence<'_>) -> Option<Cap> {
     let flat = flat_top(e);
     match (stated, flat) {
         // A default is an assumption; a flat top below it is an observation.
-        (Some((_, Source::Default { .. })) | None, Some(top)) => Some(Cap {
-            value: top,
-            source: Source::Derived { from: "running never exceeds it while requests wait".into() },
-            inferred: true,
-        }),
-        (Some((value, source)), _) => Some(Cap { value, source, inferred: false }),
+        (Some((_, Source::Default { .. })) | None, Some(top)) => Some(Cap { value: top, inferred: true }),
+        (Some((value, _)), _) => Some(Cap { value, inferred: false }),
         (None, None) => None,
     }
 }
@@ -147,7 +157,7 @@ fn flat_top(e: &Evidence<'_>) -> Option<f64> {
     }
     let top = scrapes.iter().filter_map(|&i| running.at(i)).reduce(f64::max).filter(|t| *t > 0.0)?;
     let at_top = running.share_at(&scrapes, |r| r == top)?.get();
-    (at_top >= 0.6).then_some(top)
+    (at_top >= e.limit(Limit::Mostly)).then_some(top)
 }
 
 /// Running stays at the sequence cap while requests wait.
@@ -171,6 +181,15 @@ pub(super) fn at_sequence_cap(e: &Evidence<'_>) -> Test {
     );
     fact.limit = Some(Quantity::new(cap.value, Unit::Requests));
     Test::when(mean >= e.limit(Limit::AtCap) * cap.value, fact)
+}
+
+/// Running stays at a cap somebody stated. A flat top proves nothing here: a full pool makes one too.
+pub(super) fn at_stated_cap(e: &Evidence<'_>) -> Test {
+    if e.observed.config.was_chosen(Setting::MaxSequences) {
+        at_sequence_cap(e)
+    } else {
+        Test::Unknown("the sequence cap is not stated".into())
+    }
 }
 
 /// Steps are filled to the token budget while requests wait.
@@ -241,4 +260,10 @@ pub(super) fn decode_dominates(e: &Evidence<'_>) -> Test {
     let share = e.account.share_of_life(decode);
     let says = format!("decode takes {} of a request's life", share);
     Test::when(share.get() >= 0.5, e.fact(Signal::LatencyDecode, says, decode))
+}
+
+/// The flag that sets the sequence cap of this engine.
+pub(super) fn cap_flag(e: &Evidence<'_>) -> Option<&'static str> {
+    let flags = intriage_engines::dialect(e.observed.identity.engine?).flags;
+    flags.iter().find(|f| f.setting == Setting::MaxSequences).and_then(|f| f.names.first().copied())
 }

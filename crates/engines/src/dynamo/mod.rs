@@ -53,5 +53,6 @@ pub(crate) static DIALECT: Dialect = Dialect {
     flags: &[],
     log_values: &[],
     signatures: &[],
+    endpoints: &["/v1/models", "/version"],
     newest_known: "1.5",
 };

@@ -2,7 +2,7 @@
 
 use intriage_case::Signal::{self, *};
 
-use crate::Meaning::{KernelFallback, PromptTooLong};
+use crate::Meaning::{PrefixLost, PromptTooLong};
 use crate::Setting;
 use crate::dialect::{Availability, Dialect, Engine, Flag, FlagValue, How, LogValue, MetricRow};
 use crate::log::Signature;
@@ -70,7 +70,7 @@ const SIGNATURES: &[Signature] = &[
         example: "srv  send_error: task id = 5, error: request (9000 tokens) exceeds the available context size (4096 tokens)",
     },
     Signature {
-        meaning: KernelFallback,
+        meaning: PrefixLost,
         text: "forcing full prompt re-processing",
         example: "slot update_slots: id 0 | task 9 | forcing full prompt re-processing due to lack of cache data",
     },
@@ -87,5 +87,6 @@ pub(crate) static DIALECT: Dialect = Dialect {
     flags: FLAGS,
     log_values: LOG_VALUES,
     signatures: SIGNATURES,
+    endpoints: &["/props", "/v1/models"],
     newest_known: "b10586",
 };

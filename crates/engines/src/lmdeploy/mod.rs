@@ -73,5 +73,6 @@ pub(crate) static DIALECT: Dialect = Dialect {
     flags: FLAGS,
     log_values: &[],
     signatures: SIGNATURES,
+    endpoints: &["/v1/models"],
     newest_known: "0.18.0",
 };

@@ -165,5 +165,6 @@ pub(crate) static DIALECT: Dialect = Dialect {
     flags: FLAGS,
     log_values: LOG_VALUES,
     signatures: SIGNATURES,
+    endpoints: &["/server_info", "/get_server_info", "/v1/models"],
     newest_known: "0.5.23",
 };

@@ -78,5 +78,6 @@ pub(crate) static DIALECT: Dialect = Dialect {
     flags: FLAGS,
     log_values: &[],
     signatures: SIGNATURES,
+    endpoints: &["/info"],
     newest_known: "3.3.7",
 };

@@ -84,5 +84,6 @@ pub(crate) static DIALECT: Dialect = Dialect {
     flags: FLAGS,
     log_values: &[],
     signatures: SIGNATURES,
+    endpoints: &["/version", "/v1/models", "/server_info"],
     newest_known: "1.3",
 };

@@ -20,5 +20,6 @@ pub(crate) static DIALECT: Dialect = Dialect {
     flags: flags::FLAGS,
     log_values: logs::VALUES,
     signatures: logs::SIGNATURES,
+    endpoints: &["/version", "/v1/models", "/server_info?config_format=json"],
     newest_known: "0.32.0",
 };

@@ -3,7 +3,7 @@
 use intriage_case::{Quantity, Ratio, Seconds, Signal, Unit};
 use intriage_engines::{Engine, Meaning, Setting};
 
-use crate::causes::shared::{pool, unknown};
+use crate::causes::shared::{mean_context, pool_for, unknown};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
@@ -46,7 +46,9 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 
 fn judge(e: &Evidence<'_>) -> Judgement {
     let lost = lost_to_stalls(e);
-    let share = e.account.share_of_life(lost);
+    // Requests still thrown back are in no histogram: the waiting gauge shows their share.
+    let unseen = if e.delta(Signal::RequestsPreempted) == Some(0.0) { e.account.waiting_share.unwrap_or(0.0) } else { 0.0 };
+    let share = Ratio(e.account.share_of_life(lost).get().max(unseen));
     let mut w = Weighing::new().requires(thrown_back(e)).requires(pool_is_exhausted(e)).supports(gaps_are_long(e, lost));
     // Where stalls eat much of a request's life, the queue in front of them is their consequence:
     // computing the same tokens again takes the room and the time that would have served it.
@@ -54,9 +56,9 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         w = w.explains(&["kv-capacity-limited-queue"]);
     }
     if let Some(blocks) = e.setting(Setting::KvBlocksOverride) {
-        w = w.advise(format!("remove --num-gpu-blocks-override {blocks:.0}: it holds the pool below what the memory allows"));
+        w = w.advise(format!("remove --num-gpu-blocks-override {blocks:.0}: it holds the pool below what the memory allows"), "a restart");
     }
-    let count = e.delta(Signal::RequestsPreempted).unwrap_or(0.0);
+    let count = e.delta(Signal::RequestsPreempted).unwrap_or(0.0).max(fell_back(e));
     let finished = e.finished().map_or(0.0, intriage_case::Requests::get);
     let says = format!(
         "running requests outgrow the KV pool: {count:.0} were thrown back and recomputed while {finished:.0} finished, about {} of standing still each",
@@ -87,6 +89,12 @@ fn thrown_back(e: &Evidence<'_>) -> Test {
         return unknown(e, Signal::RequestsPreempted);
     };
     let minutes = e.busy_time().get() / 60.0;
+    // The counter moves when a thrown-back request gets its next token; until then only the gauges tell.
+    let seen = fell_back(e);
+    if count == 0.0 && minutes > 0.0 && seen / minutes > e.limit(Limit::PreemptionsPerMinute) {
+        let says = format!("{seen:.0} went from running back to waiting while nothing finished; the counter lags until they run again");
+        return Test::Holds(e.fact(Signal::RequestsRunning, says, seen));
+    }
     let per_minute = if minutes > 0.0 { count / minutes } else { 0.0 };
     let per_request = e.finished().and_then(|n| Ratio::of(count, n.get()));
     let often = per_minute > e.limit(Limit::PreemptionsPerMinute);
@@ -96,9 +104,21 @@ fn thrown_back(e: &Evidence<'_>) -> Test {
     Test::when(often && of_many, e.fact(Signal::RequestsPreempted, says, count))
 }
 
+/// Requests that left the batch for the queue in intervals in which nothing finished.
+fn fell_back(e: &Evidence<'_>) -> f64 {
+    let (Some(running), Some(waiting)) = (e.gauge(Signal::RequestsRunning), e.gauge(Signal::RequestsWaiting)) else { return 0.0 };
+    let finished = e.observed.series(Signal::RequestsFinished, None, None);
+    let moved = |i: usize| -> Option<f64> {
+        let done = finished.as_ref().map_or(Some(0.0), |f| Some(f.at(i)? - f.at(i - 1)?))?;
+        let (left, joined) = (running.at(i - 1)? - running.at(i)?, waiting.at(i)? - waiting.at(i - 1)?);
+        (done == 0.0).then(|| left.min(joined).max(0.0))
+    };
+    (1..e.observed.times.len()).filter_map(moved).sum()
+}
+
 fn pool_is_exhausted(e: &Evidence<'_>) -> Test {
-    let Some(pool) = pool(e, e.busy()) else { return unknown(e, Signal::KvUsage) };
-    let says = format!("KV pool {} full on average, without room for the next prompt in {} of the busy scrapes", Ratio(pool.usage), Ratio(pool.full_share));
+    let Some(pool) = pool_for(e, e.busy(), mean_context(e)) else { return unknown(e, Signal::KvUsage) };
+    let says = format!("KV pool {} full on average, without room for one more context in {} of the busy scrapes", Ratio(pool.usage), Ratio(pool.full_share));
     Test::when(pool.full_share >= 0.5, e.fact(Signal::KvUsage, says, pool.usage))
 }
 
@@ -141,6 +161,17 @@ mod tests {
     #[test]
     fn a_full_pool_with_a_still_counter_is_good_use_of_memory() {
         assert_eq!(thrash().counter(RequestsPreempted, 0.0).judge(&CAUSE).outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn requests_that_fall_back_while_the_counter_lags_are_seen_in_the_gauges() {
+        let j = thrash()
+            .counter(RequestsPreempted, 0.0)
+            .finished("stop", 0.0)
+            .gauges(RequestsRunning, &[8.0, 8.0, 5.0, 5.0, 4.0, 4.0, 3.0])
+            .gauges(RequestsWaiting, &[0.0, 0.0, 3.0, 3.0, 4.0, 4.0, 5.0])
+            .judge(&CAUSE);
+        assert_ne!(j.outcome, Outcome::RuledOut, "{j:#?}");
     }
 
     #[test]

@@ -43,7 +43,11 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 
 fn judge(e: &Evidence<'_>) -> Judgement {
     let Some(curve) = Curve::of(e) else {
-        return Weighing::new().requires(unknown(e, Signal::LatencyTtft)).conclude("", nothing());
+        let why = match e.observed.metric(Signal::LatencyTtft) {
+            None => unknown(e, Signal::LatencyTtft),
+            Some(_) => Test::Unknown("too few first tokens to compare the beginning of the window with its end".into()),
+        };
+        return Weighing::new().requires(why).conclude("", nothing());
     };
     let lost = (curve.overall - curve.later).max(0.0);
     let share = e.account.share_of_life(lost);

@@ -1,7 +1,7 @@
 //! Prompts are computed again although their beginnings repeat.
 
 use intriage_case::{Ratio, Seconds, Signal, Tokens};
-use intriage_engines::{Engine, Setting};
+use intriage_engines::{Engine, Meaning, Setting};
 
 use crate::causes::shared::{prompt_work_is_felt, prompts_are_long, unknown};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
@@ -57,7 +57,8 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .at_most_likely(0.7)
         .explains(CAUSE.explains);
     let prompt = Tokens(e.mean(Signal::TokensPromptEach).unwrap_or(0.0));
-    let says = format!("prefix caching is off, so every prompt of about {prompt} is computed from its first token");
+    let why = if e.observed.config.switch(Setting::PrefixCaching) == Some(false) { "prefix caching is off" } else { "cached prompts are lost" };
+    let says = format!("{why}, so every prompt of about {prompt} is computed from its first token");
     let impact = Impact {
         on: ImpactOn::Ttft,
         share,
@@ -74,6 +75,11 @@ fn prompt_work(e: &Evidence<'_>) -> f64 {
 }
 
 fn caching_is_off(e: &Evidence<'_>) -> Test {
+    if let Some(event) = e.observed.log.first(Meaning::PrefixLost) {
+        let mut fact = e.setting_fact(Setting::PrefixCaching, format!("the log says: {}", event.excerpt));
+        fact.source = event.source();
+        return Test::Holds(fact);
+    }
     match e.observed.config.switch(Setting::PrefixCaching) {
         Some(false) => Test::Holds(e.setting_fact(Setting::PrefixCaching, "prefix caching is switched off")),
         Some(true) | None => match hit_ratio(e) {

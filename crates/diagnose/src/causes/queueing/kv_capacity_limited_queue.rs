@@ -3,7 +3,7 @@
 use intriage_case::{Ratio, Requests, Signal, Tokens};
 use intriage_engines::{Engine, Setting};
 
-use crate::causes::shared::{at_sequence_cap, pool, pool_is_full, queue_impact, queue_is_felt, requests_wait, steps_are_full};
+use crate::causes::shared::{at_stated_cap, pool, pool_is_full, queue_impact, queue_is_felt, requests_wait, steps_are_full};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
 use crate::weighing::{Judgement, Test, Weighing};
@@ -58,7 +58,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .refuted_by(batch_by_plan(e))
         .supports(contexts_fill_the_pool(e));
     if let Some(blocks) = e.setting(Setting::KvBlocksOverride) {
-        w = w.advise(format!("remove --num-gpu-blocks-override {blocks:.0}: it holds the pool below what the memory allows"));
+        w = w.advise(format!("remove --num-gpu-blocks-override {blocks:.0}: it holds the pool below what the memory allows"), "a restart");
     }
     let waiting = e.mean_busy(Signal::RequestsWaiting).unwrap_or(0.0);
     let running = e.mean_busy(Signal::RequestsRunning).unwrap_or(0.0);
@@ -69,15 +69,6 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         Requests(waiting)
     );
     w.conclude(says, queue_impact(e))
-}
-
-/// At a stated sequence cap the cap binds. A flat top is no cap here: a full pool makes one too.
-fn at_stated_cap(e: &Evidence<'_>) -> Test {
-    if e.observed.config.was_chosen(Setting::MaxSequences) {
-        at_sequence_cap(e)
-    } else {
-        Test::Unknown("the sequence cap is not stated".into())
-    }
 }
 
 /// A batch job plans a standing queue in front of a full pool, as long as nothing is thrown back.

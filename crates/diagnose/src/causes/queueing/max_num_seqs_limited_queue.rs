@@ -3,7 +3,7 @@
 use intriage_case::{ObjectiveMetric, Requests, Seconds, Signal};
 use intriage_engines::Engine;
 
-use crate::causes::shared::{at_sequence_cap, pool_has_room, pool_is_full, queue_impact, queue_is_felt, requests_wait, sequence_cap, steps_are_full};
+use crate::causes::shared::{at_sequence_cap, cap_flag, pool_has_room, pool_is_full, queue_impact, queue_is_felt, requests_wait, sequence_cap, steps_are_full};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
 use crate::weighing::{Judgement, Test, Weighing};
@@ -69,7 +69,8 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     let running = e.mean_busy(Signal::RequestsRunning).unwrap_or(0.0);
     if let Some(flag) = cap_flag(e) {
         let goal = proposed_cap(cap.value, running + waiting);
-        w = w.advise(format!("{flag} {:.0} → {goal:.0}: about {} were in the server at once", cap.value, Requests((running + waiting).round())));
+        let change = format!("{flag} {:.0} → {goal:.0}: about {} were in the server at once", cap.value, Requests((running + waiting).round()));
+        w = w.advise(change, "a restart; tokens come a little slower with more of them in a step");
     }
     let says = format!(
         "{} runs at most {:.0} sequences at once, so {} wait on average while the KV pool has room",
@@ -101,12 +102,6 @@ fn proposed_cap(now: f64, in_server: f64) -> f64 {
     cap.max(now * 2.0)
 }
 
-fn cap_flag(e: &Evidence<'_>) -> Option<&'static str> {
-    let engine = e.observed.identity.engine?;
-    let flags = intriage_engines::dialect(engine).flags;
-    flags.iter().find(|f| f.setting == intriage_engines::Setting::MaxSequences).and_then(|f| f.names.first().copied())
-}
-
 #[cfg(test)]
 mod tests {
     use intriage_case::Signal::*;
@@ -133,7 +128,7 @@ mod tests {
     fn a_cap_of_64_with_an_empty_pool_is_the_cause() {
         let j = capped().judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
-        assert!(j.advice[0].contains("--max-num-seqs 64 → 128"), "{:?}", j.advice);
+        assert!(j.advice[0].change.contains("--max-num-seqs 64 → 128"), "{:?}", j.advice);
     }
 
     #[test]

@@ -1,14 +1,59 @@
 //! Requests wait before they run: which limit binds?
 
-use super::Cause;
-
+mod burst_arrival_transient;
+mod deferred_admission_stall;
+mod engine_stalled_not_admitting;
+mod head_of_line_blocking;
 mod kv_capacity_limited_queue;
 mod max_num_seqs_limited_queue;
+mod offered_load_exceeds_capacity;
+mod overconservative_admission;
+mod silence;
 mod token_budget_limited_queue;
+
+use super::Cause;
 
 /// The causes of this class, in the order of the catalogue.
 pub(super) const CAUSES: &[&Cause] = &[
     &kv_capacity_limited_queue::CAUSE,
     &max_num_seqs_limited_queue::CAUSE,
     &token_budget_limited_queue::CAUSE,
+    &head_of_line_blocking::CAUSE,
+    &offered_load_exceeds_capacity::CAUSE,
+    &burst_arrival_transient::CAUSE,
+    &deferred_admission_stall::CAUSE,
+    &overconservative_admission::CAUSE,
+    &engine_stalled_not_admitting::CAUSE,
 ];
+
+#[cfg(test)]
+mod tests {
+    use intriage_case::Signal::*;
+
+    use super::CAUSES;
+    use crate::diagnosis::Outcome;
+    use crate::testing::Given;
+
+    #[test]
+    fn a_healthy_busy_server_has_no_queueing_cause() {
+        let healthy = Given::vllm("0.28.0")
+            .flags("--max-num-seqs 256 --max-num-batched-tokens 8192")
+            .pool(430_000.0)
+            .gauge(RequestsRunning, 120.0)
+            .gauges(RequestsWaiting, &[0.0, 0.0, 2.0, 0.0, 0.0, 1.0, 0.0])
+            .gauge(KvUsage, 0.97)
+            .counter(TokensGenerated, 200_000.0)
+            .counter(TokensPrompt, 600_000.0)
+            .observed(LatencyTtft, &[(0.07, 1000.0)])
+            .observed(LatencyQueue, &[(0.01, 1000.0)])
+            .observed(LatencyPrefill, &[(0.05, 1000.0)])
+            .observed(LatencyItl, &[(0.02, 200_000.0)])
+            .observed(TokensPromptEach, &[(400.0, 990.0), (20_000.0, 10.0)])
+            .observed(TokensOutputEach, &[(200.0, 1000.0)])
+            .finished("stop", 1000.0);
+        for cause in CAUSES {
+            let j = healthy.judge(cause);
+            assert!(!matches!(j.outcome, Outcome::Confirmed | Outcome::Likely), "{}: {j:#?}", cause.id);
+        }
+    }
+}

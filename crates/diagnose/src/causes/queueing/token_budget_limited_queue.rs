@@ -4,7 +4,7 @@ use intriage_case::{PerSecond, Quantity, Ratio, Signal, Tokens};
 use intriage_engines::{Engine, Setting};
 
 use crate::account::prompt_share_of_steps;
-use crate::causes::shared::{at_sequence_cap, pool_has_room, pool_is_full, queue_impact, queue_is_felt, requests_wait, steps_are_full};
+use crate::causes::shared::{at_stated_cap, pool_has_room, pool_is_full, queue_impact, queue_is_felt, requests_wait, steps_are_full};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
 use crate::weighing::{Judgement, Test, Weighing};
@@ -59,14 +59,6 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         Quantity::from(PerSecond(Tokens(rate)))
     );
     w.conclude(says, queue_impact(e))
-}
-
-fn at_stated_cap(e: &Evidence<'_>) -> Test {
-    if e.observed.config.was_chosen(Setting::MaxSequences) {
-        at_sequence_cap(e)
-    } else {
-        Test::Unknown("the sequence cap is not stated".into())
-    }
 }
 
 fn steps_are_prompts(e: &Evidence<'_>) -> Test {

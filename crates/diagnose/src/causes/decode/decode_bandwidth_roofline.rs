@@ -1,0 +1,144 @@
+//! Tokens are as fast as the card can read its memory.
+
+use intriage_engines::Engine;
+
+use super::card::{card_waits, memory_waits};
+use super::pace::{pace_impact, pace_is_missed};
+use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
+use crate::evidence::Evidence;
+use crate::weighing::{Judgement, Test, Weighing};
+
+pub(in crate::causes) static CAUSE: Cause = Cause {
+    id: "decode-bandwidth-roofline",
+    class: Class::Decode,
+    layer: Layer::Gpu,
+    summary: "Every token needs the weights read once, and the card already reads as fast as its memory allows.",
+    symptoms: &[
+        "tokens are slow even for a single user",
+        "the first token is fine",
+        "the gap grows with the model's bytes",
+    ],
+    confirmed_by: &[
+        "on an idle server one stream's gap is within twice (weights + context × KV bytes per token) / bandwidth",
+        "the memory interface is active at least 60 % of the time in decode",
+        "from one to eight streams the gap stays flat while tokens per second grow",
+    ],
+    refuted_by: &[
+        "no kernel runs for much of the time: the card waits",
+        "GPU memory is rarely read or written",
+        "an idle stream is three times slower than the bound or more: something else is slow",
+        "the objective for the token pace is met",
+    ],
+    look_alikes: &[
+        LookAlike { cause: "decode-host-overhead-bound", tell: "there the card is idle between steps" },
+        LookAlike {
+            cause: "batch-past-knee",
+            tell: "there a single stream is fast and only the full batch is slow",
+        },
+        LookAlike {
+            cause: "kernel-fallback-slow-path",
+            tell: "there a single stream is three times slower than the bound or more",
+        },
+        LookAlike {
+            cause: "long-context-kv-read-bound",
+            tell: "there a single stream slows down as its context grows",
+        },
+        LookAlike {
+            cause: "gpu-power-or-capability-limit",
+            tell: "there the card is a slower part or slice than the one meant",
+        },
+    ],
+    probe: Probe {
+        name: "single-stream",
+        steps: "On an idle server send one prompt of 64 tokens, ask for 256 greedily, five times, and compare the mean gap with weight bytes / memory bandwidth of the card really installed.",
+        if_so: "The gap is within twice that bound.",
+        if_not: "The gap is three times the bound or more.",
+    },
+    remedies: &[
+        Remedy::of(
+            Engine::Vllm,
+            "serve an FP8 checkpoint (or AWQ/GPTQ for small batches), or raise --tensor-parallel-size over NVLink, or --speculative-config at low load",
+            "quality; 4-bit weights lose their gain above about 64 tokens per step; speculation costs throughput at high load",
+        ),
+        Remedy::of(
+            Engine::Sglang,
+            "--quantization fp8, or --tp N over NVLink, or --speculative-algorithm at low load",
+            "quality; speculation costs throughput at high load",
+        ),
+        Remedy::of(
+            Engine::LlamaCpp,
+            "a GGUF with fewer bits, and every layer on the GPU (-ngl 999)",
+            "quality",
+        ),
+        Remedy::of(
+            Engine::TensorRtLlm,
+            "an FP8 or NVFP4 checkpoint, or a larger --tp_size",
+            "quality; hardware",
+        ),
+        Remedy::any("a smaller model, or a card with more memory bandwidth", "quality or hardware"),
+    ],
+    effect: "The gap falls with the bytes read per token: about half from 16-bit to FP8, about a third at 4 bits and small batches.",
+    confirm: "latency.itl of a single stream falls by about the ratio of the weight bytes.",
+    explains: &[],
+    judge,
+};
+
+fn judge(e: &Evidence<'_>) -> Judgement {
+    Weighing::new()
+        .requires(pace_is_missed(e))
+        .requires(Test::Unknown(
+            "the roofline is not computed yet: it takes the weights' bytes, the card's memory bandwidth and the gap of a single stream on an idle server".into(),
+        ))
+        .refuted_by(card_waits(e))
+        .refuted_by(memory_waits(e))
+        .conclude("", pace_impact(e, 0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use intriage_case::Signal::*;
+
+    use super::CAUSE;
+    use crate::diagnosis::Outcome;
+    use crate::testing::Given;
+
+    /// Scenario F17: an 8B model on an L4, 66 ms a token where 30 ms are wanted.
+    fn slow() -> Given {
+        Given::vllm("0.28.0")
+            .on_gpu()
+            .gauge(RequestsRunning, 2.0)
+            .observed(LatencyItl, &[(0.066, 20_000.0)])
+            .objective("itl.p95=30ms")
+    }
+
+    #[test]
+    fn a_missed_pace_is_not_yet_explained_by_physics() {
+        let j = slow().judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::CannotTell);
+        assert!(j.missing[0].contains("roofline is not computed yet"), "{:?}", j.missing);
+    }
+
+    #[test]
+    fn without_an_objective_nobody_knows_what_slow_is() {
+        let j = Given::vllm("0.28.0")
+            .gauge(RequestsRunning, 2.0)
+            .observed(LatencyItl, &[(0.066, 20_000.0)])
+            .judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::CannotTell);
+        assert!(j.missing[0].contains("no objective"), "{:?}", j.missing);
+    }
+
+    #[test]
+    fn a_pace_inside_its_objective_is_ruled_out() {
+        let j = slow().observed(LatencyItl, &[(0.009, 20_000.0)]).judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::RuledOut);
+        assert!(j.against[0].says.contains("is met"), "{:?}", j.against);
+    }
+
+    #[test]
+    fn an_idle_card_is_the_look_alike() {
+        let j = slow().gpu_busy(37).judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::RuledOut);
+        assert!(j.against[0].says.contains("no kernel runs 63 %"), "{:?}", j.against);
+    }
+}

@@ -1,0 +1,230 @@
+//! The card waits for the host between steps.
+
+use intriage_case::{Ratio, Requests, Seconds, Signal, Source};
+use intriage_engines::{Engine, Meaning, Setting};
+
+use super::card::{card_waits, no_card};
+use super::pace::{pace_impact, pace_is_missed};
+use crate::causes::shared::{decode_dominates, unknown};
+use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
+use crate::evidence::Evidence;
+use crate::thresholds::Limit;
+use crate::weighing::{Judgement, Test, Weighing};
+
+pub(in crate::causes) static CAUSE: Cause = Cause {
+    id: "decode-host-overhead-bound",
+    class: Class::Decode,
+    layer: Layer::Cpu,
+    summary: "Between steps the GPU waits for the host: scheduling, sampling, log probabilities, grammars, turning tokens into text.",
+    symptoms: &[
+        "tokens are slow whatever the model's size",
+        "small models are hardly faster than large ones",
+        "GPU utilisation and power are moderate under full load",
+    ],
+    confirmed_by: &[
+        "no kernel runs for much of the time although several requests decode",
+        "a single stream is three times slower than the memory bound or more",
+        "without log probabilities, penalties or grammars the gap falls",
+    ],
+    refuted_by: &[
+        "a kernel runs nearly all the time",
+        "CUDA graphs are off: the gaps lie inside the step",
+        "the model runs on a CPU",
+        "the objective for the token pace is met",
+    ],
+    look_alikes: &[
+        LookAlike {
+            cause: "cuda-graph-miss",
+            tell: "there the gaps are kernel launches inside the step, and graphs cure it",
+        },
+        LookAlike {
+            cause: "decode-bandwidth-roofline",
+            tell: "there the memory is busy and the gap is near its bound",
+        },
+        LookAlike {
+            cause: "cpu-starvation-cgroup-throttle",
+            tell: "there the host's threads are throttled or wait for a core",
+        },
+        LookAlike {
+            cause: "tp-communication-bound",
+            tell: "there the time between is filled by all-reduce kernels",
+        },
+        LookAlike {
+            cause: "benign-busy-loop-core",
+            tell: "a core at 100 % is how the engine polls, and proves nothing",
+        },
+    ],
+    probe: Probe {
+        name: "feature-strip",
+        steps: "Run the same load without log probabilities, penalties, grammars and streaming, then record ten seconds with nsys or py-spy.",
+        if_so: "The gap between tokens falls, or the recording shows the GPU idle between steps.",
+        if_not: "Nothing changes and the GPU is busy throughout.",
+    },
+    remedies: &[
+        Remedy::of(Engine::Vllm, "--async-scheduling", "not with every feature")
+            .since("0.10.0")
+            .until("0.13.0"),
+        Remedy::of(
+            Engine::Vllm,
+            "take --no-async-scheduling away, or the feature that switches asynchronous scheduling off",
+            "none",
+        )
+        .since("0.14.0"),
+        Remedy::of(
+            Engine::Vllm,
+            "fewer log probabilities and penalties per request, --stream-interval 4, --api-server-count 2",
+            "chunkier streams",
+        ),
+        Remedy::of(
+            Engine::Sglang,
+            "take --disable-overlap-schedule away; --stream-interval 4",
+            "chunkier streams",
+        ),
+        Remedy::of(Engine::TensorRtLlm, "num_postprocess_workers: 4, stream_interval: 4", "chunkier streams"),
+        Remedy::any("faster or dedicated cores, performance governor", "power or hardware"),
+    ],
+    effect: "The gap approaches the time the kernels take; two requests' worth of tokens fit where one did.",
+    confirm: "The share of time in which a kernel runs rises above 80 % and latency.itl falls.",
+    explains: &[],
+    judge,
+};
+
+fn judge(e: &Evidence<'_>) -> Judgement {
+    let mut w = Weighing::new()
+        .requires(card_waits(e))
+        .requires(several_run(e))
+        .requires(decode_dominates(e))
+        .refuted_by(no_card(e))
+        .refuted_by(graphs_are_off(e))
+        .refuted_by(pace_is_met(e))
+        .at_most_likely(0.6);
+    if e.observed.config.switch(Setting::AsyncScheduling) == Some(false) {
+        w = w
+            .supports(Test::Holds(
+                e.setting_fact(Setting::AsyncScheduling, "scheduling does not overlap with the GPU's work"),
+            ))
+            .advise("let scheduling overlap with the GPU's work: it was switched off by hand", "a restart");
+    }
+    let host = e.account.host.map_or(0.0, |p| p.value);
+    let says = format!(
+        "no kernel runs {} of the time with {} in the batch: the card waits for the host, about {} of each token's {}",
+        Ratio(1.0 - e.observed.gpu.busy_share().map_or(1.0, Ratio::get)),
+        Requests(e.mean_busy(Signal::RequestsRunning).unwrap_or(0.0)),
+        Seconds(host),
+        Seconds(e.account.itl.unwrap_or(0.0))
+    );
+    w.conclude(says, pace_impact(e, host))
+}
+
+/// Enough requests decode at once, most of the time, to keep a card busy.
+fn several_run(e: &Evidence<'_>) -> Test {
+    let Some(running) = e.gauge(Signal::RequestsRunning) else { return unknown(e, Signal::RequestsRunning) };
+    let several = e.limit(Limit::Several);
+    let (Some(mean), Some(share)) = (running.mean_at(e.busy()), running.share_at(e.busy(), |r| r >= several))
+    else {
+        return Test::Unknown("nothing was running in the window".into());
+    };
+    if mean < several || share.get() < e.limit(Limit::Sustained) {
+        return Test::Unknown(format!(
+            "with {} on average the card may idle for want of work: put more load on it",
+            Requests(mean)
+        ));
+    }
+    Test::Holds(e.fact(Signal::RequestsRunning, format!("{} in the batch on average", Requests(mean)), mean))
+}
+
+/// Without graphs the launches inside the step are the gaps: another cause.
+fn graphs_are_off(e: &Evidence<'_>) -> Test {
+    if e.observed.config.switch(Setting::EagerMode) == Some(true) {
+        return Test::Holds(e.setting_fact(
+            Setting::EagerMode,
+            "CUDA graphs are switched off, which makes such gaps inside the step",
+        ));
+    }
+    if let Some(event) = e.observed.log.first(Meaning::GraphsOff) {
+        let mut fact = e.setting_fact(
+            Setting::EagerMode,
+            format!("the log says that CUDA graphs are off: {}", event.excerpt),
+        );
+        fact.source = event.source();
+        return Test::Holds(fact);
+    }
+    match e.observed.config.get(Setting::EagerMode) {
+        Some(stated) if !matches!(stated.source, Source::Default { .. }) => {
+            Test::Fails(e.setting_fact(Setting::EagerMode, "CUDA graphs are on"))
+        }
+        _ => Test::Unknown("whether CUDA graphs are on is not stated".into()),
+    }
+}
+
+fn pace_is_met(e: &Evidence<'_>) -> Test {
+    match pace_is_missed(e) {
+        Test::Holds(fact) => Test::Fails(fact),
+        Test::Fails(fact) => Test::Holds(fact),
+        unknown @ Test::Unknown(_) => unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use intriage_case::Signal::*;
+
+    use super::CAUSE;
+    use crate::diagnosis::Outcome;
+    use crate::testing::Given;
+
+    /// Scenario F21 under load: a 1.5B model with log probabilities on every request.
+    fn waiting_card() -> Given {
+        Given::vllm("0.28.0")
+            .on_gpu()
+            .gpu_busy(35)
+            .gauge(RequestsRunning, 8.0)
+            .gauge(RequestsWaiting, 0.0)
+            .observed(LatencyTtft, &[(0.03, 500.0)])
+            .observed(LatencyItl, &[(0.009, 100_000.0)])
+            .observed(LatencyDecode, &[(1.8, 500.0)])
+            .finished("stop", 500.0)
+    }
+
+    #[test]
+    fn an_idle_card_under_a_steady_batch_is_likely_waiting_for_the_host() {
+        let j = waiting_card().judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+        assert!(j.confidence <= 0.6 && j.says.contains("no kernel runs 65 %"), "{}", j.says);
+    }
+
+    #[test]
+    fn a_busy_card_rules_it_out() {
+        assert_eq!(waiting_card().gpu_busy(80).judge(&CAUSE).outcome, Outcome::RuledOut);
+        assert_eq!(waiting_card().gpu_busy(70).judge(&CAUSE).outcome, Outcome::CannotTell);
+    }
+
+    #[test]
+    fn eager_mode_is_the_look_alike() {
+        let j = waiting_card().flags("--enforce-eager").judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::RuledOut);
+        assert!(j.against[0].says.contains("graphs"), "{:?}", j.against);
+    }
+
+    #[test]
+    fn one_request_at_a_time_leaves_it_open() {
+        let j = waiting_card().gauge(RequestsRunning, 1.0).judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::CannotTell);
+        assert!(j.missing[0].contains("want of work"), "{:?}", j.missing);
+    }
+
+    #[test]
+    fn no_readings_no_verdict_and_no_card_no_cause() {
+        let blind =
+            Given::vllm("0.28.0").gauge(RequestsRunning, 8.0).observed(LatencyItl, &[(0.009, 100_000.0)]);
+        let j = blind.judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::CannotTell);
+        assert!(j.missing[0].contains("nvidia-smi dmon"), "{:?}", j.missing);
+        assert_eq!(blind.flags("--device cpu").judge(&CAUSE).outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn a_pace_inside_its_objective_needs_no_cure() {
+        assert_eq!(waiting_card().objective("itl.mean=30ms").judge(&CAUSE).outcome, Outcome::RuledOut);
+    }
+}

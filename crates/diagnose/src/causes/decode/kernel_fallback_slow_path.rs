@@ -1,0 +1,173 @@
+//! A slower kernel runs than the hardware offers.
+
+use intriage_case::Ratio;
+use intriage_engines::{Engine, LogEvent, Meaning, Setting};
+
+use super::pace::any_time_is_missed;
+use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
+use crate::diagnosis::{Impact, ImpactOn};
+use crate::evidence::Evidence;
+use crate::weighing::{Judgement, Test, Weighing};
+
+pub(in crate::causes) static CAUSE: Cause = Cause {
+    id: "kernel-fallback-slow-path",
+    class: Class::Decode,
+    layer: Layer::Gpu,
+    summary: "A slow path is in use: a number format this GPU cannot compute, a missing attention kernel, a wrong build, or layers left on the CPU.",
+    symptoms: &[
+        "prefill or decode is several times slower than the card allows, even idle",
+        "high utilisation at low power",
+        "the same weights are fast on another image or GPU",
+    ],
+    confirmed_by: &[
+        "an idle stream is three times slower than the bound or more, at normal clocks",
+        "the start-up log names the slow path",
+        "another backend, format or image restores the speed",
+    ],
+    refuted_by: &["an idle stream is within twice the bound", "every stated objective is met"],
+    look_alikes: &[
+        LookAlike { cause: "gpu-thermal-throttle", tell: "there the clocks are low" },
+        LookAlike {
+            cause: "decode-host-overhead-bound",
+            tell: "there the card is idle between steps instead of slow within them",
+        },
+        LookAlike {
+            cause: "gpu-power-or-capability-limit",
+            tell: "there a power cap or a slice of the card is the limit",
+        },
+        LookAlike { cause: "over-aggressive-quantization", tell: "there the answers suffer, not the speed" },
+    ],
+    probe: Probe {
+        name: "kernel-matrix",
+        steps: "On an idle server time one stream with the default, with another attention backend, and unquantized or in another format.",
+        if_so: "One of them is several times faster.",
+        if_not: "All are equally fast.",
+    },
+    remedies: &[
+        Remedy::of(
+            Engine::Vllm,
+            "a format the GPU computes itself (FP8 on Ada, Hopper and later; AWQ or GPTQ with Marlin on Ampere)",
+            "quality; another checkpoint",
+        ),
+        Remedy::of(Engine::Vllm, "set VLLM_ATTENTION_BACKEND to another backend", "not every model")
+            .until("0.15.1"),
+        Remedy::of(Engine::Vllm, "--attention-backend with another backend", "not every model")
+            .since("0.16.0"),
+        Remedy::of(
+            Engine::Vllm,
+            "take --cpu-offload-gb away: offloaded weights cross PCIe in every step",
+            "the model must fit without it",
+        ),
+        Remedy::of(
+            Engine::Sglang,
+            "--attention-backend, --quantization with a format the GPU computes itself",
+            "not every model",
+        ),
+        Remedy::of(
+            Engine::LlamaCpp,
+            "-ngl 999 and -fa on, in a build for this GPU's architecture",
+            "GPU memory",
+        ),
+        Remedy::of(Engine::Tgi, "another --quantize than bitsandbytes", "another checkpoint"),
+        Remedy::of(Engine::TensorRtLlm, "rebuild the engine for this GPU", "time"),
+    ],
+    effect: "The affected phase becomes two to ten times faster.",
+    confirm: "latency.itl or latency.prefill of a single stream comes within twice its bound.",
+    explains: &["decode-bandwidth-roofline", "long-prompt-compute-bound"],
+    judge,
+};
+
+fn judge(e: &Evidence<'_>) -> Judgement {
+    let says =
+        format!("a slow path is in use and an objective is missed: {}", slow_path(e).unwrap_or_default());
+    // What share of the time the slow path costs takes the roofline, so it outranks nothing.
+    let impact = Impact {
+        on: ImpactOn::E2e,
+        share: Ratio(0.0),
+        time: None,
+        says: "how much it costs is not known without the roofline".into(),
+    };
+    Weighing::new()
+        .requires(slow_path_is_named(e))
+        .requires(any_time_is_missed(e))
+        .supports(Test::Unknown(
+            "how much slower it is than the card allows takes the roofline, which is not computed yet".into(),
+        ))
+        .at_most_likely(0.5)
+        .conclude(says, impact)
+}
+
+/// The log or the configuration names a slow path.
+fn slow_path_is_named(e: &Evidence<'_>) -> Test {
+    if let Some(event) = fallback(e) {
+        let mut fact = e.setting_fact(Setting::Quantization, event.excerpt.clone());
+        fact.source = event.source();
+        return Test::Holds(fact);
+    }
+    if let Some(said) = slow_path(e) {
+        return Test::Holds(e.setting_fact(Setting::CpuOffload, said));
+    }
+    let seen = if e.observed.log.present {
+        "the log names no slow path"
+    } else {
+        "no start-up log was given, which would name a slow path"
+    };
+    Test::Unknown(format!(
+        "{seen}; an idle stream against the roofline, which is not computed yet, would show one"
+    ))
+}
+
+fn slow_path(e: &Evidence<'_>) -> Option<String> {
+    let offloaded = e.setting(Setting::CpuOffload).filter(|gb| *gb > 0.0);
+    fallback(e).map(|event| event.excerpt.clone()).or_else(|| {
+        offloaded.map(|gb| format!("{gb} GiB of weights lie in host memory and cross the bus in every step"))
+    })
+}
+
+fn fallback<'a>(e: &'a Evidence<'_>) -> Option<&'a LogEvent> {
+    e.observed.log.first(Meaning::KernelFallback)
+}
+
+#[cfg(test)]
+mod tests {
+    use intriage_case::Signal::*;
+
+    use super::CAUSE;
+    use crate::diagnosis::Outcome;
+    use crate::testing::Given;
+
+    const FP8: &str = "WARNING Your GPU does not have native support for FP8 computation but FP8 quantization is being used.\n";
+
+    fn slow() -> Given {
+        Given::vllm("0.28.0").gauge(RequestsRunning, 2.0).observed(LatencyItl, &[(0.09, 20_000.0)])
+    }
+
+    #[test]
+    fn a_named_slow_path_with_a_missed_objective_is_likely_at_most() {
+        let j = slow().log(FP8).objective("itl.p95=30ms").judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+        assert!(j.confidence <= 0.5 && j.says.contains("FP8"), "{}", j.says);
+        let offload = slow().flags("--cpu-offload-gb 20").objective("itl.p95=30ms").judge(&CAUSE);
+        assert_eq!(offload.outcome, Outcome::Likely);
+    }
+
+    #[test]
+    fn a_chosen_format_that_meets_its_objective_is_fine() {
+        let j = slow().log(FP8).objective("itl.p95=250ms").judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn a_slow_path_nobody_complains_of_is_no_finding() {
+        let j = slow().log(FP8).judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::CannotTell);
+        assert!(j.missing[0].contains("no objective"), "{:?}", j.missing);
+    }
+
+    #[test]
+    fn a_quiet_log_proves_nothing() {
+        let j = slow().log("INFO ready\n").objective("itl.p95=30ms").judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::CannotTell);
+        assert!(j.missing[0].contains("the log names no slow path"), "{:?}", j.missing);
+    }
+}

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Parses one scrape with Python's prometheus_client and with ours, one after the other, and prints both speeds.
+#
+# Usage: exposition_vs_python.sh [FILE] [SECONDS]. Needs network once, for `pip install prometheus_client`.
+# Each side reports its fastest batch, so that a busy machine disturbs neither.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+
+file=$(realpath "${1:-$here/data/vllm-0.32.txt}")
+seconds=${2:-3}
+venv=${INTRIAGE_BENCH_VENV:-/tmp/intriage-bench-venv}
+
+if [[ ! -x $venv/bin/python ]]; then
+    python3 -m venv "$venv"
+fi
+"$venv/bin/python" -c 'import prometheus_client' 2>/dev/null || "$venv/bin/pip" install --quiet prometheus_client
+
+ours=$(cd "$here/.." && cargo run --quiet --release --example parse_speed -- "$file" "$seconds")
+
+python=$("$venv/bin/python" - "$file" "$seconds" <<'PYTHON'
+import sys
+import time
+
+from prometheus_client.parser import text_string_to_metric_families
+
+text = open(sys.argv[1], encoding="utf-8", newline="").read()
+limit = time.perf_counter() + float(sys.argv[2])
+fastest = float("inf")
+while time.perf_counter() < limit:
+    start = time.perf_counter()
+    samples = sum(len(family.samples) for family in text_string_to_metric_families(text))
+    fastest = min(fastest, time.perf_counter() - start)
+print(f"{len(text.encode()) / fastest / 1e6:.1f} MB/s, {samples} samples")
+PYTHON
+)
+
+ratio=$(awk -v ours="${ours%% *}" -v python="${python%% *}" 'BEGIN { printf "%.0f", ours / python }')
+echo "intriage $ours; prometheus_client $python; ratio ${ratio}x"

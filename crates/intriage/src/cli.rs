@@ -1,0 +1,164 @@
+//! The command line: parses and hands over.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::commands;
+use crate::failure::{Failure, Outcome};
+
+/// Where did the inference time go, why, and what to change.
+///
+/// Point it at a serving endpoint, a folder of recordings or a saved case. Exit codes: 0 nothing is
+/// wrong, 1 something is, 2 usage, 3 cannot tell, 4 could not run.
+#[derive(Debug, Parser)]
+#[command(version, about, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Observe a server (or evidence of one) and print the verdict.
+    #[command(after_long_help = CHECK_EXAMPLES)]
+    Check(Box<CheckArgs>),
+    /// Print the runbook of a cause, or the list of causes.
+    Explain {
+        /// A cause, such as kv-capacity-limited-queue.
+        cause: Option<String>,
+    },
+    /// See a verdict without a server: replays a recording of a real engine that ships inside.
+    Demo(DemoArgs),
+    /// Judge every labelled recording below a folder and print truth, verdict and totals.
+    Scoreboard {
+        /// Folders of labelled recordings.
+        #[arg(required = true)]
+        folders: Vec<PathBuf>,
+    },
+    /// Print the JSON Schema of `check --format json`.
+    Schema,
+    /// Print shell completions.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  intriage check http://127.0.0.1:8000
+  intriage check http://127.0.0.1:8000 --slo ttft.p95=500ms --slo itl.p95=50ms
+  intriage check https://llm.example --bearer-token-file token --log server.log --save incident.case
+  intriage check incident.case --format json
+  intriage check fixtures/recordings/vllm-h200-maxseqs4";
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// A URL (scraped over a window), a folder of recordings, or a saved case.
+    pub(crate) target: String,
+    /// Time between scrapes of a URL, such as 1s or 500ms.
+    #[arg(long, value_parser = duration, default_value = "1s")]
+    pub(crate) interval: Duration,
+    /// How long to watch a URL.
+    #[arg(long, value_parser = duration, default_value = "30s")]
+    pub(crate) window: Duration,
+    /// Most time one scrape may take.
+    #[arg(long, value_parser = duration, default_value = "10s")]
+    pub(crate) timeout: Duration,
+    /// Most MiB one scrape may have.
+    #[arg(long, default_value_t = 64, value_name = "MIB")]
+    pub(crate) max_scrape: usize,
+    /// What the server is for; decides which conditions matter.
+    #[arg(long)]
+    pub(crate) profile: Option<ProfileArg>,
+    /// An objective, such as ttft.p95=500ms, itl.mean=50ms or errors=0.5% (repeatable).
+    #[arg(long, value_name = "OBJECTIVE")]
+    pub(crate) slo: Vec<String>,
+    /// Judge this served model only.
+    #[arg(long)]
+    pub(crate) model: Option<String>,
+    /// The server's command line or flags, where no log tells them.
+    #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
+    pub(crate) engine_args: Option<String>,
+    /// A server log (repeatable).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Vec<PathBuf>,
+    /// Save everything collected as a case file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+    /// Output for people or for machines.
+    #[arg(long, default_value = "text")]
+    pub(crate) format: Format,
+    /// A file with a bearer token for the server.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) bearer_token_file: Option<PathBuf>,
+    /// An extra header, 'Name: value' (repeatable).
+    #[arg(long, value_name = "HEADER")]
+    pub(crate) header: Vec<String>,
+    /// Accept any TLS certificate.
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// A CA certificate (PEM) to trust.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca_file: Option<PathBuf>,
+    /// The settings file (default: intriage.toml in this folder, if there is one).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// Arguments of `demo`.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Output for people or for machines.
+    #[arg(long, default_value = "text")]
+    pub(crate) format: Format,
+}
+
+/// Output format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Text,
+    /// For machines: schema intriage.diagnosis/1.
+    Json,
+}
+
+/// Workload profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProfileArg {
+    /// People wait for tokens.
+    Interactive,
+    /// A job wants throughput; a standing queue is its plan.
+    Batch,
+    /// People wait, and arrivals come in bursts.
+    Bursty,
+}
+
+/// `1s`, `500ms`, `2m`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let hint = || format!("{text:?} is not a time: write 500ms, 30s or 2m");
+    let (number, scale) = [("ms", 1e-3), ("s", 1.0), ("m", 60.0)]
+        .into_iter()
+        .find_map(|(unit, scale)| text.strip_suffix(unit).map(|n| (n, scale)))
+        .ok_or_else(hint)?;
+    let seconds = number.trim().parse::<f64>().map_err(|_| hint())? * scale;
+    if !(0.01..=86_400.0).contains(&seconds) {
+        return Err(format!("{text:?} is out of range: between 10ms and 24 hours"));
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+/// Parses the command line and runs the command.
+pub(crate) fn run() -> Result<Outcome, Failure> {
+    match Cli::parse().command {
+        Command::Check(args) => commands::check::run(&args),
+        Command::Explain { cause } => commands::explain::run(cause.as_deref()),
+        Command::Demo(args) => commands::demo::run(&args),
+        Command::Scoreboard { folders } => commands::scoreboard::run(&folders),
+        Command::Schema => commands::explain::schema(),
+        Command::Completions { shell } => commands::completions::run::<Cli>(shell),
+    }
+}

@@ -1,0 +1,124 @@
+//! `intriage check TARGET`: the main job.
+
+use std::io::IsTerminal as _;
+use std::path::Path;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use intriage_case::{Case, Intent, Objective, Profile};
+use intriage_diagnose::diagnose;
+use intriage_observe::{Access, Address, Limits, Progress, Watch, open, read_log, redact_command_line, save, watch};
+
+use super::print;
+use crate::cli::{CheckArgs, ProfileArg};
+use crate::failure::{Failure, Outcome};
+use crate::settings::Settings;
+
+pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
+    let settings = Settings::load(args.config.as_deref())?;
+    let thresholds = settings.thresholds()?;
+    let asked = asked_intent(args, &settings)?;
+    let logs = args.log.iter().map(|path| read_log(path)).collect::<Result<Vec<_>, _>>()?;
+    let mut case = collect(args)?;
+    apply_intent(&mut case, asked);
+    if let Some(flags) = &args.engine_args {
+        case.command_line = Some(redact_command_line(flags));
+    }
+    case.logs.extend(logs);
+    if let Some(path) = &args.save {
+        save(&case, path)?;
+        anstream::eprintln!("saved {} (keys in settings are masked; logs and labels are kept as they are)", path.display());
+    }
+    let diagnosis = diagnose(&case, &thresholds);
+    print::diagnosis(&diagnosis, args.format)?;
+    Ok(diagnosis.verdict.status.into())
+}
+
+/// What the command line and the settings ask for; `None` keeps what a saved case says.
+struct Asked {
+    profile: Option<Profile>,
+    objectives: Option<Vec<Objective>>,
+    model: Option<String>,
+}
+
+fn asked_intent(args: &CheckArgs, settings: &Settings) -> Result<Asked, Failure> {
+    let given = args.profile.map(|p| match p {
+        ProfileArg::Interactive => Profile::Interactive,
+        ProfileArg::Batch => Profile::Batch,
+        ProfileArg::Bursty => Profile::Bursty,
+    });
+    let texts = if args.slo.is_empty() { &settings.slo } else { &args.slo };
+    let objectives = texts
+        .iter()
+        .map(|text| text.parse::<Objective>().map_err(|e| Failure::Usage(e.to_string())))
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(Asked {
+        profile: given.or(settings.profile),
+        objectives: (!objectives.is_empty()).then_some(objectives),
+        model: args.model.clone(),
+    })
+}
+
+fn apply_intent(case: &mut Case, asked: Asked) {
+    let kept = std::mem::take(&mut case.intent);
+    case.intent = Intent {
+        profile: asked.profile.unwrap_or(kept.profile),
+        objectives: asked.objectives.unwrap_or(kept.objectives),
+        model: asked.model.or(kept.model),
+    };
+}
+
+fn collect(args: &CheckArgs) -> Result<Case, Failure> {
+    let path = Path::new(&args.target);
+    if !Address::looks_like_one(&args.target) || path.exists() {
+        return Ok(open(path)?);
+    }
+    let address: Address = args.target.parse().map_err(|e| Failure::Usage(format!("{e}")))?;
+    if args.window < args.interval {
+        return Err(Failure::Usage("--window is shorter than --interval: at least two scrapes are needed".into()));
+    }
+    let plan = Watch {
+        address,
+        access: access(args)?,
+        interval: args.interval,
+        window: args.window,
+        limits: Limits { bytes: args.max_scrape << 20, time: args.timeout },
+    };
+    let bar = progress(args.window);
+    let case = watch(&plan, |event| match event {
+        Progress::Scraped { done, failed, elapsed } => {
+            bar.set_position(elapsed.as_millis() as u64);
+            let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+            bar.set_message(format!("{done} scrapes{failures}"));
+        }
+        Progress::Interrupted => bar.set_message("stopped; judging what there is"),
+    });
+    bar.finish_and_clear();
+    Ok(case?)
+}
+
+fn access(args: &CheckArgs) -> Result<Access, Failure> {
+    let mut headers = Vec::new();
+    for header in &args.header {
+        let (name, value) = header.split_once(':').ok_or_else(|| Failure::Usage("a header is written 'Name: value'".into()))?;
+        headers.push((name.trim().to_owned(), value.trim().to_owned()));
+    }
+    if let Some(path) = &args.bearer_token_file {
+        let token = std::fs::read_to_string(path).map_err(|e| Failure::File { path: path.display().to_string(), why: e.to_string() })?;
+        headers.push(("Authorization".into(), format!("Bearer {}", token.trim())));
+    }
+    Ok(Access { headers, ca_file: args.ca_file.clone(), insecure: args.insecure })
+}
+
+/// A bar on a terminal, one line elsewhere.
+fn progress(window: Duration) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        anstream::eprintln!("watching for {} s", window.as_secs_f64());
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(window.as_millis() as u64);
+    if let Ok(style) = ProgressStyle::with_template("watching {bar:30} {msg} {eta} left (Ctrl-C judges what there is)") {
+        bar.set_style(style);
+    }
+    bar
+}

@@ -1,0 +1,8 @@
+//! One file a command: call, print.
+
+pub(crate) mod check;
+pub(crate) mod completions;
+pub(crate) mod demo;
+pub(crate) mod explain;
+mod print;
+pub(crate) mod scoreboard;

@@ -1,0 +1,49 @@
+//! `intriage scoreboard FOLDER…`: every labelled recording, judged.
+
+use std::path::{Path, PathBuf};
+
+use intriage_diagnose::{Thresholds, diagnose};
+use intriage_observe::{open, read_truth};
+use intriage_report::{Row, scoreboard};
+
+use super::print;
+use crate::failure::{Failure, Outcome};
+
+pub(crate) fn run(folders: &[PathBuf]) -> Result<Outcome, Failure> {
+    let mut rows = Vec::new();
+    for folder in folders {
+        for recording in labelled(folder)? {
+            rows.push(judge(&recording)?);
+        }
+    }
+    if rows.is_empty() {
+        return Err(Failure::Usage("no labelled recording (a folder with truth.json) was found".into()));
+    }
+    print::text(&scoreboard(&rows))?;
+    Ok(Outcome::Fine)
+}
+
+fn judge(recording: &Path) -> Result<Row, Failure> {
+    let truth = read_truth(recording)?;
+    let diagnosis = diagnose(&open(recording)?, &Thresholds::default());
+    let name = recording.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let open_truth = truth.status == "cannot_tell";
+    Ok(Row::new(&name, truth.cause, truth.accept, open_truth, &diagnosis))
+}
+
+/// The folder itself if it is labelled, else the labelled ones in it.
+fn labelled(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if folder.join("truth.json").is_file() {
+        return Ok(vec![folder.to_owned()]);
+    }
+    let failed = |e: std::io::Error| Failure::File { path: folder.display().to_string(), why: e.to_string() };
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.join("truth.json").is_file() {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}

@@ -1,0 +1,198 @@
+//! Evidence on disk: folders of recordings, case files, logs.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use intriage_case::file::{self, CaseFileError};
+use intriage_case::{Case, LogText, Target, layout};
+use thiserror::Error;
+
+/// Most bytes read of one file of a recording.
+pub const MAX_FILE: u64 = 256 << 20;
+
+/// Why a target on disk cannot be opened, or a case not be saved.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// Nothing there.
+    #[error("{0} does not exist: give a URL, a folder of recordings or a case file")]
+    Missing(PathBuf),
+    /// Reading or writing failed.
+    #[error("{path}: {why}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        why: String,
+    },
+    /// A folder without evidence.
+    #[error("{0} holds no recording: expected metrics/<unix_ms>.txt, endpoints/*.json or a *.log in it")]
+    Empty(PathBuf),
+    /// A folder of several recordings.
+    #[error("{folder} holds {count} recordings; check one of them, such as {example}")]
+    Several {
+        /// The folder.
+        folder: PathBuf,
+        /// How many.
+        count: usize,
+        /// One of them.
+        example: PathBuf,
+    },
+    /// A file that is no case.
+    #[error("{path}: {why}")]
+    NotACase {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        why: CaseFileError,
+    },
+    /// Something else.
+    #[error("{0} is neither a folder of recordings nor a case file (a zip written by --save)")]
+    Other(PathBuf),
+    /// Larger than [`MAX_FILE`].
+    #[error("{0} is larger than {MAX_FILE} bytes")]
+    TooLarge(PathBuf),
+}
+
+fn io(path: &Path, error: &std::io::Error) -> OpenError {
+    OpenError::Io { path: path.to_owned(), why: error.to_string() }
+}
+
+/// Opens a folder of recordings or a case file.
+pub fn open(path: &Path) -> Result<Case, OpenError> {
+    let kind = fs::metadata(path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => OpenError::Missing(path.to_owned()),
+        _ => io(path, &e),
+    })?;
+    if kind.is_dir() {
+        return folder(path);
+    }
+    let bytes = read_limited(path)?;
+    if !file::looks_like_one(&bytes) {
+        return Err(OpenError::Other(path.to_owned()));
+    }
+    file::read(&bytes).map_err(|why| OpenError::NotACase { path: path.to_owned(), why })
+}
+
+fn folder(path: &Path) -> Result<Case, OpenError> {
+    let name = path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
+    let mut case = Case { target: Target { name }, ..Case::default() };
+    for file in files_of(path)? {
+        let name = file.strip_prefix(path).unwrap_or(&file).to_string_lossy().replace('\\', "/");
+        if layout::wants(&name) {
+            layout::add(&mut case, &name, read_limited(&file)?);
+        }
+    }
+    if !case.is_empty() {
+        return Ok(case);
+    }
+    let inner: Vec<PathBuf> = entries(path)?.into_iter().filter(|p| p.join("metrics").is_dir()).collect();
+    match inner.first() {
+        Some(example) => Err(OpenError::Several { folder: path.to_owned(), count: inner.len(), example: example.clone() }),
+        None => Err(OpenError::Empty(path.to_owned())),
+    }
+}
+
+/// The files of a recording: its own and those one folder down, sorted.
+fn files_of(path: &Path) -> Result<Vec<PathBuf>, OpenError> {
+    let mut files = Vec::new();
+    for entry in entries(path)? {
+        if entry.is_file() {
+            files.push(entry);
+        } else if matches!(entry.file_name().and_then(|n| n.to_str()), Some("metrics" | "endpoints")) {
+            files.extend(entries(&entry)?.into_iter().filter(|p| p.is_file()));
+        }
+    }
+    Ok(files)
+}
+
+fn entries(path: &Path) -> Result<Vec<PathBuf>, OpenError> {
+    let listing = fs::read_dir(path).map_err(|e| io(path, &e))?;
+    let mut paths = Vec::new();
+    for entry in listing {
+        paths.push(entry.map_err(|e| io(path, &e))?.path());
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+fn read_limited(path: &Path) -> Result<Vec<u8>, OpenError> {
+    let mut bytes = Vec::new();
+    let opened = File::open(path).map_err(|e| io(path, &e))?;
+    opened.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|e| io(path, &e))?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(OpenError::TooLarge(path.to_owned()));
+    }
+    Ok(bytes)
+}
+
+/// Reads a log for the case.
+pub fn read_log(path: &Path) -> Result<LogText, OpenError> {
+    let bytes = read_limited(path)?;
+    let stem = path.file_stem().map_or("server".into(), |n| n.to_string_lossy().into_owned());
+    let text = String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
+    Ok(LogText { name: format!("{stem}.log"), text })
+}
+
+/// Saves a case: whole or not at all.
+pub fn save(case: &Case, path: &Path) -> Result<(), OpenError> {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let draft = folder.join(format!(".{name}.{}.part", std::process::id()));
+    let written = (|| {
+        let mut out = std::io::Cursor::new(Vec::new());
+        file::write(case, &mut out).map_err(|why| OpenError::NotACase { path: path.to_owned(), why })?;
+        let mut target = File::create(&draft).map_err(|e| io(path, &e))?;
+        target.write_all(&out.into_inner()).and_then(|()| target.sync_all()).map_err(|e| io(path, &e))?;
+        fs::rename(&draft, path).map_err(|e| io(path, &e))
+    })();
+    if written.is_err() {
+        // Best effort: the draft may not even exist.
+        let _ = fs::remove_file(&draft);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recording(dir: &Path) {
+        fs::create_dir_all(dir.join("metrics")).unwrap();
+        fs::write(dir.join("metrics/1000.txt"), "a 1\n").unwrap();
+        fs::write(dir.join("truth.json"), "{}").unwrap();
+        fs::write(dir.join("server.log"), "ready\n").unwrap();
+    }
+
+    #[test]
+    fn a_folder_is_a_case_and_saves_as_one() {
+        let dir = tempfile::tempdir().unwrap();
+        recording(dir.path());
+        let case = open(dir.path()).unwrap();
+        assert_eq!((case.scrapes.len(), case.logs.len()), (1, 1));
+        let saved = dir.path().join("x.case");
+        save(&case, &saved).unwrap();
+        assert_eq!(open(&saved).unwrap(), case);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().filter(|e| e.as_ref().unwrap().path().to_string_lossy().ends_with(".part")).count(), 0);
+    }
+
+    #[test]
+    fn nonsense_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = |p: &Path| open(p).unwrap_err().to_string();
+        assert!(error(&dir.path().join("no")).contains("does not exist"));
+        assert!(error(dir.path()).contains("holds no recording"));
+        fs::write(dir.path().join("x.txt"), "hello").unwrap();
+        assert!(error(&dir.path().join("x.txt")).contains("neither a folder"));
+        fs::write(dir.path().join("cut.zip"), b"PK\x03\x04rest").unwrap();
+        assert!(error(&dir.path().join("cut.zip")).contains("damaged"));
+        recording(&dir.path().join("sub"));
+        assert!(error(dir.path()).contains("1 recordings"));
+    }
+
+    #[test]
+    fn a_case_that_cannot_be_saved_leaves_nothing_behind() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(save(&Case::default(), &dir.path().join("no/such/folder/x.case")).is_err());
+    }
+}

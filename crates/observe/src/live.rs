@@ -1,0 +1,219 @@
+//! Watching a live server: scrapes at an interval over a window, and its other endpoints once.
+
+use std::time::Duration;
+
+use intriage_case::{Case, Scrape, ScrapeOutcome, Target};
+use intriage_engines::exposition::{Looks, looks_like_exposition, parse};
+use intriage_engines::{dialect, recognise};
+use thiserror::Error;
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
+
+use crate::clock;
+use crate::http::{Access, Answer, Client, FetchError, Limits};
+use crate::redact;
+use crate::url::Address;
+
+/// What to watch and for how long.
+#[derive(Debug, Clone)]
+pub struct Watch {
+    /// The server; its path may name the metrics endpoint.
+    pub address: Address,
+    /// How to get in.
+    pub access: Access,
+    /// Time between scrapes.
+    pub interval: Duration,
+    /// How long to watch.
+    pub window: Duration,
+    /// Limits of one scrape.
+    pub limits: Limits,
+}
+
+/// What happens while watching.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// So many scrapes done, so many of them failed, so much time gone.
+    Scraped {
+        /// Scrapes done.
+        done: usize,
+        /// Of them failed.
+        failed: usize,
+        /// Time since the first.
+        elapsed: Duration,
+    },
+    /// The user asked to stop; what there is will be judged.
+    Interrupted,
+}
+
+/// Why a server cannot be watched.
+#[derive(Debug, Error)]
+pub enum LiveError {
+    /// No answer at all.
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
+    /// Not allowed.
+    #[error("{url} answers {status}: it wants credentials; give --bearer-token-file FILE or --header 'Name: value'")]
+    Unauthorized {
+        /// What was asked.
+        url: String,
+        /// 401 or 403.
+        status: u16,
+    },
+    /// No metrics under any known path.
+    #[error("no metrics at {address}: {tried}. Metrics may be off (llama.cpp needs --metrics, SGLang --enable-metrics), or the URL may need its path, such as {address}/metrics")]
+    NoMetrics {
+        /// The server.
+        address: String,
+        /// What was tried and came back.
+        tried: String,
+    },
+    /// An answer that is not metrics.
+    #[error("{url} answers with {what}, not with metrics: is this the engine's own port, and not a web page or a gateway?")]
+    NotMetrics {
+        /// What was asked.
+        url: String,
+        /// What it looks like.
+        what: &'static str,
+    },
+    /// Metrics of nobody we know.
+    #[error("{url} has metrics, but of no engine known here (vLLM, SGLang, TGI, TensorRT-LLM, llama.cpp, LMDeploy, Dynamo); the first are {first}")]
+    UnknownEngine {
+        /// What was asked.
+        url: String,
+        /// Some metric names.
+        first: String,
+    },
+    /// The runtime could not start.
+    #[error("cannot start: {0}")]
+    Runtime(std::io::Error),
+}
+
+/// Where engines keep their metrics, tried in turn when the URL names no path.
+const METRIC_PATHS: [&str; 3] = ["/metrics", "/prometheus/metrics", "/v1/metrics"];
+
+/// Watches a server. Errors only if the first scrape fails: later failures are evidence.
+pub fn watch(watch: &Watch, mut on_progress: impl FnMut(Progress)) -> Result<Case, LiveError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(LiveError::Runtime)?;
+    runtime.block_on(run(watch, &mut on_progress))
+}
+
+async fn run(watch: &Watch, on_progress: &mut impl FnMut(Progress)) -> Result<Case, LiveError> {
+    let client = Client::new(watch.address.clone(), watch.access.clone())?;
+    let started = Instant::now();
+    let (path, first) = first_scrape(watch, &client).await?;
+    let engine = recognise(&parse(&first)).ok_or_else(|| unknown_engine(watch, &path, &first))?;
+    let mut case = Case { target: Target { name: watch.address.to_string() }, ..Case::default() };
+    case.scrapes.push(Scrape { at: clock::now(), outcome: ScrapeOutcome::Body(first) });
+    on_progress(Progress::Scraped { done: 1, failed: 0, elapsed: started.elapsed() });
+
+    let endpoints = ask_endpoints(watch, &client, dialect(engine).endpoints);
+    let scrapes = keep_scraping(watch, &client, &path, started, &mut case, on_progress);
+    let (endpoints, ()) = tokio::join!(endpoints, scrapes);
+    case.endpoints.extend(endpoints);
+    Ok(case)
+}
+
+async fn keep_scraping(
+    watch: &Watch,
+    client: &Client,
+    path: &str,
+    started: Instant,
+    case: &mut Case,
+    on_progress: &mut impl FnMut(Progress),
+) {
+    let mut ticks = interval_at(started + watch.interval, watch.interval);
+    // A slow scrape must not be followed by a burst of them.
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    // Half an interval of grace, so that the scrape due exactly at the end is made.
+    let end = started + watch.window + watch.interval / 2;
+    let mut failed = 0;
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = sleep_until(end) => return,
+            _ = tokio::signal::ctrl_c() => {
+                on_progress(Progress::Interrupted);
+                case.notes.push("the user stopped the window early".into());
+                return;
+            }
+        }
+        if Instant::now() >= end {
+            return;
+        }
+        let outcome = scrape(watch, client, path).await;
+        failed += usize::from(matches!(outcome, ScrapeOutcome::Failed(_)));
+        case.scrapes.push(Scrape { at: clock::now(), outcome });
+        on_progress(Progress::Scraped { done: case.scrapes.len(), failed, elapsed: started.elapsed() });
+    }
+}
+
+async fn scrape(watch: &Watch, client: &Client, path: &str) -> ScrapeOutcome {
+    match client.get(path, watch.limits).await {
+        Ok(Answer { status: 200, body, .. }) => ScrapeOutcome::Body(body),
+        Ok(answer) => ScrapeOutcome::Failed(format!("HTTP {}", answer.status)),
+        Err(error) => ScrapeOutcome::Failed(error.to_string()),
+    }
+}
+
+/// Finds the metrics and brings the first scrape.
+async fn first_scrape(watch: &Watch, client: &Client) -> Result<(String, Vec<u8>), LiveError> {
+    let given = &watch.address.path;
+    let named = given.ends_with("metrics");
+    let paths: Vec<String> = if named { vec![given.clone()] } else { METRIC_PATHS.iter().map(|p| format!("{given}{p}")).collect() };
+    let mut tried = Vec::new();
+    for path in paths {
+        let answer = client.get(&path, watch.limits).await?;
+        let url = format!("{}{path}", Address { path: String::new(), ..watch.address.clone() });
+        match answer.status {
+            200 => {}
+            status @ (401 | 403) => return Err(LiveError::Unauthorized { url, status }),
+            status @ 300..=399 => {
+                let to = answer.location.unwrap_or_default();
+                tried.push(format!("{path} answers {status} to {to}"));
+                continue;
+            }
+            status => {
+                tried.push(format!("{path} answers {status}"));
+                continue;
+            }
+        }
+        let what = match looks_like_exposition(&answer.body) {
+            Looks::Exposition => return Ok((path, answer.body)),
+            Looks::Html => "a web page",
+            Looks::Json => "JSON",
+            Looks::Empty => "nothing",
+            Looks::Other => "something else",
+        };
+        // TensorRT-LLM keeps JSON under /metrics and Prometheus elsewhere: look on.
+        tried.push(format!("{path} answers with {what}"));
+        if named || what != "JSON" {
+            return Err(LiveError::NotMetrics { url, what });
+        }
+    }
+    let address = Address { path: String::new(), ..watch.address.clone() }.to_string();
+    Err(LiveError::NoMetrics { address, tried: tried.join(", ") })
+}
+
+fn unknown_engine(watch: &Watch, path: &str, body: &[u8]) -> LiveError {
+    let parsed = parse(body);
+    let mut names: Vec<&str> = parsed.samples.iter().map(|s| s.name).collect();
+    names.dedup();
+    names.truncate(3);
+    let url = format!("{}{path}", Address { path: String::new(), ..watch.address.clone() });
+    LiveError::UnknownEngine { url, first: names.join(", ") }
+}
+
+/// Asks the engine's other endpoints; what does not answer is left out.
+async fn ask_endpoints(watch: &Watch, client: &Client, paths: &[&str]) -> Vec<(String, String)> {
+    let limits = Limits { bytes: 8 << 20, time: watch.limits.time.min(Duration::from_secs(5)) };
+    let mut found = Vec::new();
+    for path in paths {
+        let asked = watch.address.sibling(path);
+        if let Ok(Answer { status: 200, body, .. }) = client.get(&asked, limits).await
+            && let Ok(text) = String::from_utf8(body)
+        {
+            let stored = path.split('?').next().unwrap_or(path).to_owned();
+            found.push((stored, redact::json_body(&text)));
+        }
+    }
+    found
+}

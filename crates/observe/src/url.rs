@@ -1,0 +1,118 @@
+//! Addresses as people type them: `http://host:8000`, `localhost:8000`, `https://host/prefix/metrics`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use ::http::Uri;
+use thiserror::Error;
+
+/// A server's address, split into what a connection needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    /// Whether TLS is spoken.
+    pub tls: bool,
+    /// Host name or IP address, without brackets.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// Path as given, without a trailing slash; empty for the root.
+    pub path: String,
+}
+
+/// Why a text is not an address.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum AddressError {
+    /// Not a URL at all.
+    #[error("{text:?} is not a URL: write http://HOST:PORT")]
+    Shape {
+        /// What was given.
+        text: String,
+    },
+    /// Another scheme.
+    #[error("{scheme}:// is not supported: use http:// or https://")]
+    Scheme {
+        /// The scheme given.
+        scheme: String,
+    },
+}
+
+impl Address {
+    /// Whether a target looks like an address rather than a path: it has a scheme, or a host and port.
+    pub fn looks_like_one(text: &str) -> bool {
+        if text.contains("://") {
+            return true;
+        }
+        let authority = text.split('/').next().unwrap_or_default();
+        authority.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+    }
+
+    /// Another path on the same server. The prefix in front of `/metrics` is kept.
+    pub fn sibling(&self, path: &str) -> String {
+        let prefix = ["/metrics", "/prometheus"].into_iter().fold(self.path.as_str(), |p, end| p.strip_suffix(end).unwrap_or(p));
+        format!("{prefix}{path}")
+    }
+
+    /// `host:port` for the `Host` header and messages.
+    pub fn authority(&self) -> String {
+        if self.host.contains(':') { format!("[{}]:{}", self.host, self.port) } else { format!("{}:{}", self.host, self.port) }
+    }
+}
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let shape = || AddressError::Shape { text: text.to_owned() };
+        let full = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+        let uri: Uri = full.parse().map_err(|_| shape())?;
+        let tls = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") => true,
+            Some(other) => return Err(AddressError::Scheme { scheme: other.to_owned() }),
+            None => return Err(shape()),
+        };
+        let host = uri.host().filter(|h| !h.is_empty()).ok_or_else(shape)?;
+        Ok(Self {
+            tls,
+            host: host.trim_start_matches('[').trim_end_matches(']').to_owned(),
+            port: uri.port_u16().unwrap_or(if tls { 443 } else { 80 }),
+            path: uri.path().trim_end_matches('/').to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.tls { "https" } else { "http" };
+        write!(f, "{scheme}://{}{}", self.authority(), self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_as_people_type_them() {
+        let a: Address = "localhost:8000".parse().unwrap();
+        assert_eq!((a.tls, a.host.as_str(), a.port, a.path.as_str()), (false, "localhost", 8000, ""));
+        let b: Address = "https://llm.example/a/metrics".parse().unwrap();
+        assert_eq!((b.tls, b.port, b.path.as_str()), (true, 443, "/a/metrics"));
+        assert_eq!(b.sibling("/version"), "/a/version");
+        let c: Address = "http://[::1]:8000/".parse().unwrap();
+        assert_eq!((c.host.as_str(), c.authority().as_str()), ("::1", "[::1]:8000"));
+        assert!("ftp://x".parse::<Address>().is_err() && "http://".parse::<Address>().is_err());
+    }
+
+    #[test]
+    fn a_path_is_not_an_address() {
+        assert!(Address::looks_like_one("http://x") && Address::looks_like_one("x:8000") && Address::looks_like_one("10.0.0.1:80/metrics"));
+        assert!(!Address::looks_like_one("fixtures/recordings/a") && !Address::looks_like_one("case.zip") && !Address::looks_like_one("C:/x"));
+    }
+
+    #[test]
+    fn credentials_in_a_url_never_come_out_again() {
+        let a: Address = "http://user:secret@host:1/metrics".parse().unwrap();
+        assert!(!a.to_string().contains("secret"), "{a}");
+    }
+}

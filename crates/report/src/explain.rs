@@ -1,0 +1,79 @@
+//! Runbook pages, generated from the causes' own files.
+
+use std::fmt::Write as _;
+
+use intriage_diagnose::{Cause, Class, catalogue};
+
+use crate::style::{HEAD, QUIET, styled};
+use crate::wrap::hang;
+
+/// The list of causes by class.
+pub fn catalogue_page() -> String {
+    let mut out = String::new();
+    let mut class: Option<Class> = None;
+    for cause in catalogue() {
+        if class != Some(cause.class) {
+            class = Some(cause.class);
+            let _ = writeln!(out, "\n{}", styled(HEAD, cause.class.name()));
+        }
+        let _ = write!(out, "{}", hang(&format!("  {:<34}", cause.id), cause.summary));
+    }
+    let _ = writeln!(out, "\n{}", styled(QUIET, "intriage explain CAUSE prints the runbook of one."));
+    out.trim_start().to_owned()
+}
+
+/// The runbook of one cause.
+pub fn cause_page(cause: &Cause) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{}", styled(HEAD, cause.id));
+    let _ = writeln!(out, "{}\n", styled(QUIET, format!("class {}, layer {}", cause.class.name(), cause.layer.name())));
+    let _ = writeln!(out, "{}", hang("", cause.summary));
+    section("What people notice", cause.symptoms.iter().copied(), &mut out);
+    section("What confirms it", cause.confirmed_by.iter().copied(), &mut out);
+    section("What rules it out", cause.refuted_by.iter().copied(), &mut out);
+    let alike: Vec<String> = cause.look_alikes.iter().map(|l| format!("{}: {}", l.cause, l.tell)).collect();
+    section("What looks like it", alike.iter().map(String::as_str), &mut out);
+    let _ = writeln!(out, "{}", styled(HEAD, format!("The probe that settles it: {}", cause.probe.name)));
+    let _ = write!(out, "{}", hang("  ", cause.probe.steps));
+    let _ = write!(out, "{}", hang("  if so:  ", cause.probe.if_so));
+    let _ = writeln!(out, "{}", hang("  if not: ", cause.probe.if_not));
+    let _ = writeln!(out, "{}", styled(HEAD, "What to change"));
+    for remedy in cause.remedies {
+        let engine = remedy.engine.map_or("any".to_owned(), |e| e.to_string());
+        let range = match (remedy.range.since, remedy.range.until) {
+            ("", "") => String::new(),
+            (since, "") => format!(" {since}+"),
+            ("", until) => format!(" up to {until}"),
+            (since, until) => format!(" {since} to {until}"),
+        };
+        let _ = write!(out, "{}", hang("  - ", &format!("{engine}{range}: {}", remedy.change)));
+        let _ = write!(out, "{}", styled(QUIET, hang("    cost: ", remedy.cost)));
+    }
+    let _ = write!(out, "\n{}{}", hang("Expect:  ", cause.effect), hang("Confirm: ", cause.confirm));
+    if !cause.explains.is_empty() {
+        let _ = write!(out, "{}", hang("Explains: ", &cause.explains.join(", ")));
+    }
+    out
+}
+
+fn section<'a>(title: &str, lines: impl Iterator<Item = &'a str>, out: &mut String) {
+    let _ = writeln!(out, "{}", styled(HEAD, title));
+    for line in lines {
+        let _ = write!(out, "{}", hang("  - ", line));
+    }
+    out.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cause_has_a_page() {
+        for cause in catalogue() {
+            let page = cause_page(cause);
+            assert!(page.contains(cause.probe.name) && page.contains("What to change"), "{}", cause.id);
+            assert!(catalogue_page().contains(cause.id));
+        }
+    }
+}
