@@ -64,12 +64,8 @@ pub enum CaseFileError {
 pub fn read(bytes: &[u8]) -> Result<Case, CaseFileError> {
     let mut archive = ZipArchive::new(Cursor::new(bytes))?;
     let manifest = manifest(&mut archive)?;
-    let mut case = Case {
-        target: manifest.target,
-        intent: manifest.intent,
-        notes: manifest.notes,
-        ..Case::default()
-    };
+    let mut case =
+        Case { target: manifest.target, intent: manifest.intent, notes: manifest.notes, ..Case::default() };
     let mut left = MAX_UNPACKED;
     for index in 0..archive.len() {
         let entry = archive.by_index(index)?;

@@ -268,8 +268,7 @@ mod tests {
 
     fn of_values(values: &[f64]) -> Histogram {
         let bounds = [0.5, 1.0, 2.0, 4.0, 8.0, f64::INFINITY];
-        let buckets =
-            bounds.iter().map(|b| (*b, values.iter().filter(|v| *v <= b).count() as f64)).collect();
+        let buckets = bounds.iter().map(|b| (*b, values.iter().filter(|v| *v <= b).count() as f64)).collect();
         Histogram::new(buckets, values.iter().sum(), values.len() as f64)
     }
 

@@ -83,11 +83,8 @@ fn scrape_time(file: &str) -> Option<(Millis, bool)> {
 
 fn scrape(file: &str, bytes: Vec<u8>) -> Option<Scrape> {
     let (at, ok) = scrape_time(file)?;
-    let outcome = if ok {
-        ScrapeOutcome::Body(bytes)
-    } else {
-        ScrapeOutcome::Failed(text(bytes).trim().to_owned())
-    };
+    let outcome =
+        if ok { ScrapeOutcome::Body(bytes) } else { ScrapeOutcome::Failed(text(bytes).trim().to_owned()) };
     Some(Scrape { at, outcome })
 }
 

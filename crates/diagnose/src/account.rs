@@ -56,7 +56,8 @@ pub struct Account {
 
 impl Account {
     pub(crate) fn of(e: &Evidence<'_>) -> Self {
-        let mut a = Self { waiting_share: waiting_share(e), itl: e.mean(Signal::LatencyItl), ..Self::default() };
+        let mut a =
+            Self { waiting_share: waiting_share(e), itl: e.mean(Signal::LatencyItl), ..Self::default() };
         a.decode = e.mean(Signal::LatencyDecode).or_else(|| Some(a.itl? * e.mean(Signal::TokensOutputEach)?));
         a.prefill = e.mean(Signal::LatencyPrefill).map(|v| Part::exact(v, "mean of finished requests"));
         a.queue = queue(e);
@@ -76,7 +77,9 @@ impl Account {
 
     /// `time` as a share of a request's life.
     pub(crate) fn share_of_life(&self, time: f64) -> Ratio {
-        self.life().and_then(|life| Ratio::of(time, life.get())).map_or(Ratio(0.0), |r| Ratio(r.get().clamp(0.0, 1.0)))
+        self.life()
+            .and_then(|life| Ratio::of(time, life.get()))
+            .map_or(Ratio(0.0), |r| Ratio(r.get().clamp(0.0, 1.0)))
     }
 
     /// The queue's share of the time to first token.
@@ -95,7 +98,12 @@ impl Account {
         let gap = e.histogram(Signal::LatencyItl).and_then(|h| h.length_biased_mean()).unwrap_or(0.0);
         let step = gap.max(prefill.value);
         let input = rest.min(step);
-        self.input = Some(Part { value: input, low: 0.0, high: input, source: "ttft - queue - prefill, up to one step" });
+        self.input = Some(Part {
+            value: input,
+            low: 0.0,
+            high: input,
+            source: "ttft - queue - prefill, up to one step",
+        });
         self.frontend = Some(Part {
             value: rest - input,
             low: rest - input,
@@ -110,7 +118,11 @@ impl Account {
         let n = gaps.count();
         let stall_from = median.high * e.limit(Limit::StallFactor);
         let (least, most) = gaps.mass_above(stall_from);
-        let stalls = if least > 0.0 { Part::between(least / n, most / n, "gaps far above the median") } else { Part::exact(0.0, "no gap far above the median") };
+        let stalls = if least > 0.0 {
+            Part::between(least / n, most / n, "gaps far above the median")
+        } else {
+            Part::exact(0.0, "no gap far above the median")
+        };
         let ordinary = (mean - stalls.value).max(0.0);
         // Small steps are bound by reading the weights: a few prompt tokens more cost them nothing.
         let heavy = e.mean(Signal::TokensPerStep).is_some_and(|n| n >= e.limit(Limit::HeavyStep));
@@ -119,7 +131,12 @@ impl Account {
         let slowed = (ordinary - base).max(0.0);
         // Where most tokens of a step are prompt tokens, the median step itself is slowed by them.
         let interference = if mixed > 0.5 {
-            Part { value: base * mixed + slowed, low: slowed, high: ordinary, source: "prompt tokens' share of each step" }
+            Part {
+                value: base * mixed + slowed,
+                low: slowed,
+                high: ordinary,
+                source: "prompt tokens' share of each step",
+            }
         } else {
             Part { value: slowed, low: 0.0, high: slowed, source: "steps slower than the median" }
         };
@@ -129,9 +146,19 @@ impl Account {
         if let Some(busy) = e.observed.gpu.busy_share() {
             let host = step * (1.0 - busy.get()).max(0.0);
             self.host = Some(Part::exact(host, "step time in which no kernel ran"));
-            self.step = Some(Part { value: step - host, low: 0.0, high: step, source: "median gap less the host's part" });
+            self.step = Some(Part {
+                value: step - host,
+                low: 0.0,
+                high: step,
+                source: "median gap less the host's part",
+            });
         } else {
-            self.step = Some(Part { value: step, low: median.low.min(step), high: ordinary, source: "median gap between tokens" });
+            self.step = Some(Part {
+                value: step,
+                low: median.low.min(step),
+                high: ordinary,
+                source: "median gap between tokens",
+            });
         }
     }
 }
@@ -204,15 +231,23 @@ fn queue(e: &Evidence<'_>) -> Option<Part> {
             let few = recorded.is_some_and(|h| h.count() < e.limit(Limit::MeanSample));
             let unseen = few && implied > 2.0 * mean && implied > e.limit(Limit::QueueTime);
             Some(if unseen {
-                Part { value: implied, low: mean, high: implied, source: "waiting requests / first tokens per second" }
+                Part {
+                    value: implied,
+                    low: mean,
+                    high: implied,
+                    source: "waiting requests / first tokens per second",
+                }
             } else {
                 Part { value: mean, low: mean, high: mean.max(implied), source: "mean of finished requests" }
             })
         }
         (Some(mean), None) => Some(Part::exact(mean, "mean of finished requests")),
-        (None, Some(implied)) => {
-            Some(Part { value: implied, low: 0.0, high: implied, source: "waiting requests / first tokens per second" })
-        }
+        (None, Some(implied)) => Some(Part {
+            value: implied,
+            low: 0.0,
+            high: implied,
+            source: "waiting requests / first tokens per second",
+        }),
         (None, None) => None,
     }
 }

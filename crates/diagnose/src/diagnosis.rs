@@ -43,6 +43,8 @@ pub struct Diagnosis {
 pub struct EngineSummary {
     /// The engine's key, such as `vllm`; null where none was recognised.
     pub name: Option<String>,
+    /// The engine's name as people write it, such as `vLLM`.
+    pub title: Option<String>,
     /// Its version, as it says.
     pub version: Option<String>,
     /// Served models.

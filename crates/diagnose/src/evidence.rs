@@ -1,6 +1,8 @@
 //! What the causes look at: signals over the judged window, in the scope that hurts.
 
-use intriage_case::{Fact, Histogram, Intent, Quantity, Ratio, Requests, Seconds, Series, Signal, Source, Statistic};
+use intriage_case::{
+    Fact, Histogram, Intent, Quantity, Ratio, Requests, Seconds, Series, Signal, Source, Statistic,
+};
 use intriage_case::{ObjectiveMetric, Profile};
 use intriage_engines::{Instance, Observed, Setting};
 
@@ -158,7 +160,8 @@ impl<'a> Evidence<'a> {
 
     /// The tightest objective on a metric, as a time.
     pub fn objective(&self, metric: ObjectiveMetric) -> Option<Seconds> {
-        let limits = self.intent.objectives.iter().filter(|o| o.metric == metric).filter_map(|o| o.limit_time());
+        let limits =
+            self.intent.objectives.iter().filter(|o| o.metric == metric).filter_map(|o| o.limit_time());
         limits.reduce(|a, b| if a < b { a } else { b })
     }
 
@@ -226,7 +229,13 @@ impl<'a> Evidence<'a> {
 
     /// A fact about a setting.
     pub fn setting_fact(&self, setting: Setting, says: impl Into<String>) -> Fact {
-        Fact { says: says.into(), value: None, limit: None, signal: None, source: self.setting_source(setting) }
+        Fact {
+            says: says.into(),
+            value: None,
+            limit: None,
+            signal: None,
+            source: self.setting_source(setting),
+        }
     }
 
     fn find_busy(&self) -> Vec<usize> {

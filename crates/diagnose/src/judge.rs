@@ -7,8 +7,8 @@ use crate::account::{Account, Part};
 use crate::benign::benign;
 use crate::causes::{Cause, catalogue};
 use crate::diagnosis::{
-    Diagnosis, EngineSummary, Finding, ImpactOn, Named, ObjectiveResult, Outcome, Primary, RemedyOut, RuledOut, SCHEMA, Segment,
-    SegmentOf, Status, Unjudged, Verdict, WindowSummary,
+    Diagnosis, EngineSummary, Finding, ImpactOn, Named, ObjectiveResult, Outcome, Primary, RemedyOut,
+    RuledOut, SCHEMA, Segment, SegmentOf, Status, Unjudged, Verdict, WindowSummary,
 };
 use crate::evidence::Evidence;
 use crate::objectives::judge_objectives;
@@ -26,19 +26,32 @@ pub fn diagnose(case: &Case, thresholds: &Thresholds) -> Diagnosis {
         let judgement = (cause.judge)(&e);
         match judgement.outcome {
             Outcome::Confirmed | Outcome::Likely => held.push(Held { cause, judgement, effect_of: None }),
-            Outcome::RuledOut => ruled_out.push(RuledOut { cause: cause.id.into(), because: judgement.against }),
+            Outcome::RuledOut => {
+                ruled_out.push(RuledOut { cause: cause.id.into(), because: judgement.against })
+            }
             Outcome::CannotTell => {
-                cannot_tell.push(Unjudged { cause: cause.id.into(), missing: judgement.missing, probe: probe_text(cause) });
+                cannot_tell.push(Unjudged {
+                    cause: cause.id.into(),
+                    missing: judgement.missing,
+                    probe: probe_text(cause),
+                });
             }
         }
     }
+    let ids: Vec<&str> = held.iter().map(|h| h.cause.id).collect();
+    let benign = benign(&e, &ids);
     let (noted, held) = split_by_objectives(held, &objectives);
     let held = rank(&e, held);
     let verdict = verdict(&e, &held, &objectives);
     let mut notes = observed.notes.clone();
     notes.extend(window_notes(&e));
-    notes.extend(noted.iter().map(|h| format!("{} (every stated objective is met, so this is a note): {}", h.cause.id, h.judgement.says)));
-    let remedies = held.first().filter(|_| verdict.status == Status::Finding).map_or(Vec::new(), |h| remedies(&observed, h));
+    notes.extend(noted.iter().map(|h| {
+        format!("{} (every stated objective is met, so this is a note): {}", h.cause.id, h.judgement.says)
+    }));
+    let remedies = held
+        .first()
+        .filter(|_| verdict.status == Status::Finding)
+        .map_or(Vec::new(), |h| remedies(&observed, h));
     Diagnosis {
         schema: SCHEMA.into(),
         target: case.target.name.clone(),
@@ -51,7 +64,7 @@ pub fn diagnose(case: &Case, thresholds: &Thresholds) -> Diagnosis {
         ruled_out,
         cannot_tell,
         remedies,
-        benign: benign(&e),
+        benign,
         notes,
     }
 }
@@ -68,14 +81,29 @@ fn split_by_objectives(held: Vec<Held>, objectives: &[ObjectiveResult]) -> (Vec<
 fn verdict(e: &Evidence<'_>, held: &[Held], objectives: &[ObjectiveResult]) -> Verdict {
     let none = Primary { cause: None, confidence: 0.0 };
     if let Some(first) = held.first() {
-        let runner_up = held.iter().skip(1).find(|h| h.effect_of.is_none()).map(|h| Named { id: h.cause.id.into(), says: h.judgement.says.clone() });
+        let runner_up = held
+            .iter()
+            .skip(1)
+            .find(|h| h.effect_of.is_none())
+            .map(|h| Named { id: h.cause.id.into(), says: h.judgement.says.clone() });
         let primary = Primary { cause: Some(first.cause.id.into()), confidence: first.judgement.confidence };
-        return Verdict { status: Status::Finding, answer: sentence(&first.judgement.says), primary, runner_up };
+        return Verdict {
+            status: Status::Finding,
+            answer: sentence(&first.judgement.says),
+            primary,
+            runner_up,
+        };
     }
     let (status, answer) = if let Some(why) = why_not_judged(e) {
         (Status::CannotTell, why)
     } else if let Some(missed) = objectives.iter().find(|o| o.met == Some(false)) {
-        (Status::CannotTell, format!("The objective {} is missed ({}), and no cause this evidence can show explains it.", missed.objective, missed.measured))
+        (
+            Status::CannotTell,
+            format!(
+                "The objective {} is missed ({}), and no cause this evidence can show explains it.",
+                missed.objective, missed.measured
+            ),
+        )
     } else {
         (Status::Healthy, healthy_answer(e))
     };
@@ -103,8 +131,14 @@ fn why_not_judged(e: &Evidence<'_>) -> Option<String> {
 
 fn healthy_answer(e: &Evidence<'_>) -> String {
     let mut parts = Vec::new();
-    if let Some(waiting) = e.observed.series(Signal::RequestsWaiting, None, None).and_then(|s| s.mean_at(e.busy())) {
-        parts.push(if waiting < 0.5 { "nobody waits".to_owned() } else { format!("{} wait on average without harm", Requests(waiting)) });
+    if let Some(waiting) =
+        e.observed.series(Signal::RequestsWaiting, None, None).and_then(|s| s.mean_at(e.busy()))
+    {
+        parts.push(if waiting < 0.5 {
+            "nobody waits".to_owned()
+        } else {
+            format!("{} wait on average without harm", Requests(waiting))
+        });
     }
     if let Some(ttft) = e.mean(Signal::LatencyTtft) {
         parts.push(format!("first token after {}", Seconds(ttft)));
@@ -134,7 +168,10 @@ fn window_notes(e: &Evidence<'_>) -> Vec<String> {
         notes.push("nothing was running in the window; put load on the server and check again".into());
     }
     if e.restarts() > 0 {
-        notes.push(format!("counters fell back {} time(s): the process restarted inside the window", e.restarts()));
+        notes.push(format!(
+            "counters fell back {} time(s): the process restarted inside the window",
+            e.restarts()
+        ));
     }
     if let Some(Requests(n)) = e.finished()
         && !e.busy().is_empty()
@@ -145,10 +182,17 @@ fn window_notes(e: &Evidence<'_>) -> Vec<String> {
     if let Some(scope) = e.scope() {
         let engine = scope.engine.as_deref().unwrap_or("?");
         let model = scope.model.as_deref().unwrap_or("?");
-        notes.push(format!("{} engines answer here; limits were judged on the fullest one (engine {engine}, model {model})", o.instances().len()));
+        notes.push(format!(
+            "{} engines answer here; limits were judged on the fullest one (engine {engine}, model {model})",
+            o.instances().len()
+        ));
     }
     for (limit, value) in e.thresholds.changed() {
-        notes.push(format!("threshold {} was set to {value} (default {})", limit.key(), limit.default_value()));
+        notes.push(format!(
+            "threshold {} was set to {value} (default {})",
+            limit.key(),
+            limit.default_value()
+        ));
     }
     notes
 }
@@ -156,6 +200,7 @@ fn window_notes(e: &Evidence<'_>) -> Vec<String> {
 fn engine_summary(observed: &Observed) -> EngineSummary {
     EngineSummary {
         name: observed.identity.engine.map(|e| e.key().to_owned()),
+        title: observed.identity.engine.map(|e| e.to_string()),
         version: observed.identity.version.as_ref().map(ToString::to_string),
         models: observed.identity.models.clone(),
         instances: observed.instances().len() as u32,
@@ -207,7 +252,12 @@ fn remedies(observed: &Observed, held: &Held) -> Vec<RemedyOut> {
         confirm: cause.confirm.into(),
         undo: "Put the old value back and restart the server.".into(),
     };
-    held.judgement.advice.iter().map(|a| out(&a.change, &a.cost)).chain(rows.iter().map(|r| out(r.change, r.cost))).collect()
+    held.judgement
+        .advice
+        .iter()
+        .map(|a| out(&a.change, &a.cost))
+        .chain(rows.iter().map(|r| out(r.change, r.cost)))
+        .collect()
 }
 
 fn segments(e: &Evidence<'_>) -> Vec<Segment> {
@@ -223,10 +273,18 @@ fn segments(e: &Evidence<'_>) -> Vec<Segment> {
 fn first_token_segments(a: &Account, all: &mut Vec<Segment>) {
     let Some(ttft) = a.ttft else { return };
     let total = ttft.max(a.queue.map_or(0.0, |q| q.value) + a.prefill.map_or(0.0, |p| p.value));
-    let mut parts = vec![("queue", a.queue), ("prefill", a.prefill), ("engine input", a.input), ("front end", a.frontend)];
+    let mut parts = vec![
+        ("queue", a.queue),
+        ("prefill", a.prefill),
+        ("engine input", a.input),
+        ("front end", a.frontend),
+    ];
     let known: f64 = parts.iter().filter_map(|(_, p)| p.map(|p| p.value)).sum();
     let left = (total - known).max(0.0);
-    parts.push(("unexplained", Some(Part { value: left, low: left, high: left, source: "ttft less the parts above" })));
+    parts.push((
+        "unexplained",
+        Some(Part { value: left, low: left, high: left, source: "ttft less the parts above" }),
+    ));
     for (name, part) in parts {
         all.extend(part.map(|p| time_segment(SegmentOf::Ttft, name, p, total)));
     }
@@ -234,10 +292,18 @@ fn first_token_segments(a: &Account, all: &mut Vec<Segment>) {
 
 fn token_segments(a: &Account, all: &mut Vec<Segment>) {
     let Some(itl) = a.itl else { return };
-    let mut parts = vec![("decode step", a.step), ("prefill interference", a.interference), ("stalls", a.stalls), ("host gap", a.host)];
+    let mut parts = vec![
+        ("decode step", a.step),
+        ("prefill interference", a.interference),
+        ("stalls", a.stalls),
+        ("host gap", a.host),
+    ];
     let known: f64 = parts.iter().filter_map(|(_, p)| p.map(|p| p.value)).sum();
     let left = (itl - known).max(0.0);
-    parts.push(("unexplained", Some(Part { value: left, low: left, high: left, source: "mean gap less the parts above" })));
+    parts.push((
+        "unexplained",
+        Some(Part { value: left, low: left, high: left, source: "mean gap less the parts above" }),
+    ));
     for (name, part) in parts {
         all.extend(part.map(|p| time_segment(SegmentOf::Tpot, name, p, itl)));
     }
@@ -262,7 +328,15 @@ fn throughput_segments(e: &Evidence<'_>, all: &mut Vec<Segment>) {
     }
     let mut add = |name: &str, value: f64, unit: Unit, source: &str| {
         let q = Quantity::new(value, unit);
-        all.push(Segment { of: SegmentOf::Throughput, name: name.into(), value: q, low: value, high: value, share: None, source: source.into() });
+        all.push(Segment {
+            of: SegmentOf::Throughput,
+            name: name.into(),
+            value: q,
+            low: value,
+            high: value,
+            share: None,
+            source: source.into(),
+        });
     };
     if let Some(ttft) = e.histogram(Signal::LatencyTtft) {
         add("first tokens", ttft.count() / time, Unit::RequestsPerSecond, "requests that got a first token");
@@ -281,20 +355,48 @@ fn throughput_segments(e: &Evidence<'_>, all: &mut Vec<Segment>) {
 fn memory_segments(e: &Evidence<'_>, all: &mut Vec<Segment>) {
     let total = e.observed.gpu.memory.map(intriage_case::Bytes::get);
     let mut known = 0.0;
-    for (name, setting) in [("weights", Setting::WeightBytes), ("kv pool", Setting::KvBytes), ("cuda graphs", Setting::GraphBytes)] {
+    for (name, setting) in [
+        ("weights", Setting::WeightBytes),
+        ("kv pool", Setting::KvBytes),
+        ("cuda graphs", Setting::GraphBytes),
+    ] {
         let Some(bytes) = e.setting(setting) else { continue };
         known += bytes;
         let share = total.and_then(|t| Ratio::of(bytes, t));
         let q = Quantity::new(bytes, Unit::Bytes);
-        all.push(Segment { of: SegmentOf::Memory, name: name.into(), value: q, low: bytes, high: bytes, share, source: "start-up log".into() });
+        all.push(Segment {
+            of: SegmentOf::Memory,
+            name: name.into(),
+            value: q,
+            low: bytes,
+            high: bytes,
+            share,
+            source: "start-up log".into(),
+        });
     }
     if let Some(total) = total.filter(|t| known > 0.0 && *t > known) {
         let left = total - known;
         let q = Quantity::new(left, Unit::Bytes);
-        all.push(Segment { of: SegmentOf::Memory, name: "unexplained".into(), value: q, low: left, high: left, share: Ratio::of(left, total), source: "GPU memory less the parts above: activations, other processes, free".into() });
+        all.push(Segment {
+            of: SegmentOf::Memory,
+            name: "unexplained".into(),
+            value: q,
+            low: left,
+            high: left,
+            share: Ratio::of(left, total),
+            source: "GPU memory less the parts above: activations, other processes, free".into(),
+        });
     }
     if let (Some(capacity), Some(usage)) = (e.setting(Setting::KvCapacity), e.mean_busy(Signal::KvUsage)) {
         let used = Tokens(capacity * usage);
-        all.push(Segment { of: SegmentOf::Memory, name: "kv in use".into(), value: used.into(), low: used.get(), high: used.get(), share: Some(Ratio(usage)), source: "mean over the busy scrapes, share of the pool".into() });
+        all.push(Segment {
+            of: SegmentOf::Memory,
+            name: "kv in use".into(),
+            value: used.into(),
+            low: used.get(),
+            high: used.get(),
+            share: Some(Ratio(usage)),
+            source: "mean over the busy scrapes, share of the pool".into(),
+        });
     }
 }

@@ -17,10 +17,11 @@ mod testing;
 mod thresholds;
 mod weighing;
 
+pub use benign::{Benign, benign_catalogue};
 pub use causes::{Cause, Class, Layer, LookAlike, Probe, Remedy, catalogue, find};
 pub use diagnosis::{
-    Diagnosis, EngineSummary, Finding, Impact, ImpactOn, Named, ObjectiveResult, Outcome, Primary, RemedyOut, RuledOut,
-    SCHEMA, Segment, SegmentOf, Status, Unjudged, Verdict, WindowSummary,
+    Diagnosis, EngineSummary, Finding, Impact, ImpactOn, Named, ObjectiveResult, Outcome, Primary, RemedyOut,
+    RuledOut, SCHEMA, Segment, SegmentOf, Status, Unjudged, Verdict, WindowSummary,
 };
 pub use evidence::Evidence;
 pub use judge::diagnose;

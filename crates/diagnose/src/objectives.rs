@@ -59,4 +59,3 @@ fn signal_of(metric: ObjectiveMetric) -> Signal {
         ObjectiveMetric::Errors => Signal::HttpResponses,
     }
 }
-

@@ -79,7 +79,9 @@ impl Given {
 
     /// Size of the KV pool in tokens.
     pub(crate) fn pool(mut self, tokens: f64) -> Self {
-        self.raw = format!("vllm:cache_config_info{{engine=\"0\",kv_cache_size_tokens=\"{tokens}\",block_size=\"16\"}} 1\n");
+        self.raw = format!(
+            "vllm:cache_config_info{{engine=\"0\",kv_cache_size_tokens=\"{tokens}\",block_size=\"16\"}} 1\n"
+        );
         self
     }
 
@@ -175,7 +177,10 @@ impl Given {
         let mut case = self.case.clone();
         let fail = case.notes.iter().find_map(|n| n.strip_prefix("fail ").map(str::to_owned));
         case.notes.clear();
-        let (fails, why) = fail.as_deref().and_then(|f| f.split_once(' ')).map_or((0, ""), |(n, w)| (n.parse().unwrap_or(0), w));
+        let (fails, why) = fail
+            .as_deref()
+            .and_then(|f| f.split_once(' '))
+            .map_or((0, ""), |(n, w)| (n.parse().unwrap_or(0), w));
         for i in 0..SCRAPES {
             let at = Millis(1_700_000_000_000 + i as u64 * STEP_MS);
             let outcome = if i >= SCRAPES - fails {
@@ -226,8 +231,8 @@ impl Given {
 
     fn write_histogram(&self, text: &mut String, signal: Signal, values: &[(f64, f64)], part: f64) {
         const BOUNDS: [f64; 24] = [
-            0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0,
-            2000.0, 5000.0, 8192.0, 20_000.0, 100_000.0,
+            0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 10.0, 20.0, 50.0, 100.0,
+            200.0, 500.0, 1000.0, 2000.0, 5000.0, 8192.0, 20_000.0, 100_000.0,
         ];
         let (name, labels) = self.metric(signal, None);
         let inner = labels.trim_start_matches('{').trim_end_matches('}');
@@ -247,7 +252,10 @@ impl Given {
         let row = dialect(self.engine)
             .metrics
             .iter()
-            .find(|r| r.signal == signal && !matches!(r.how, How::Label(_) | How::LabelProduct(..) | How::LabelCount(_)))
+            .find(|r| {
+                r.signal == signal
+                    && !matches!(r.how, How::Label(_) | How::LabelProduct(..) | How::LabelCount(_))
+            })
             .unwrap_or_else(|| panic!("{} has no metric for {signal}", self.engine));
         assert!(signal.kind() != Kind::Histogram || key.is_none());
         let mut labels = Vec::new();

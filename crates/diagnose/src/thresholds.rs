@@ -90,6 +90,11 @@ thresholds! {
     BurstNoise "burst_noise" 4.0 Count "standard deviations above the mean arrivals of one interval; chance stays below" "own";
     LongestPrompt "longest_prompt" 4.0 Ratio "longest over median prompt from which one request can hold up many" "catalogue";
     DeferredShare "deferred_share" 0.5 Ratio "most of the waiting requests wait for something other than room" "own";
+    SmallBudget "small_budget" 2048.0 Tokens "a step budget that cuts a long prompt into many steps on a GPU" "vLLM optimisation guide (above 8192 for throughput)";
+    ForeignMemory "foreign_memory" 1_073_741_824.0 Bytes "memory of a stranger on the GPU that matters; a driver context takes half as much" "own; 0.5 GiB seen missing on an empty H200";
+    LongE2e "long_e2e" 10.0 Seconds "an answer people would call slow" "own";
+    ClockDrop "clock_drop" 0.85 Ratio "SM clock over its highest: below normal boost variation" "own";
+    IdlePower "idle_power" 0.4 Ratio "board power over its limit: the card does little work" "own; 0.17 idle and 0.6 to 0.9 under load seen on one H200";
     ColdSeconds "cold_seconds" 120.0 Seconds "first two minutes of a process" "own";
     ColdFactor "cold_factor" 5.0 Ratio "first answers this many times slower than later ones" "own";
     StallSeconds "stall_seconds" 15.0 Seconds "no token for so long while requests run; several scrapes" "own; the catalogue's 60 s is too long for a 30 s window";

@@ -134,13 +134,14 @@ impl Weighing {
             explains: Vec::new(),
         };
         let mut out = false;
+        let mut cleared = Vec::new();
         for test in self.refuting {
             match test {
                 Test::Holds(fact) => {
                     out = true;
                     j.against.push(fact);
                 }
-                Test::Fails(fact) => j.facts_for.push(fact),
+                Test::Fails(fact) => cleared.push(fact),
                 Test::Unknown(_) => {}
             }
         }
@@ -182,8 +183,19 @@ impl Weighing {
                 }
             }
         }
+        // That a refutation failed is worth a line, unless the same signal already spoke.
+        for fact in cleared {
+            let said = j
+                .facts_for
+                .iter()
+                .any(|f| f.says == fact.says || (f.signal.is_some() && f.signal == fact.signal));
+            if !said {
+                j.facts_for.push(fact);
+            }
+        }
         j.outcome = if self.needs_probe || unsupported > 0 { Outcome::Likely } else { Outcome::Confirmed };
-        j.confidence = confidence(j.outcome, supported, unsupported, unknown).min(self.ceiling.unwrap_or(1.0));
+        j.confidence =
+            confidence(j.outcome, supported, unsupported, unknown).min(self.ceiling.unwrap_or(1.0));
         j.says = says.into();
         j.impact = Some(impact);
         j.advice = self.advice;
@@ -195,7 +207,8 @@ impl Weighing {
 /// Confirmed starts at 0.85, likely at 0.65; each further fact moves it a little, never to certainty.
 fn confidence(outcome: Outcome, supported: i32, unsupported: i32, unknown: i32) -> f64 {
     let base = if outcome == Outcome::Confirmed { 0.85 } else { 0.65 };
-    let moved = base + 0.03 * f64::from(supported) - 0.08 * f64::from(unsupported) - 0.03 * f64::from(unknown);
+    let moved =
+        base + 0.03 * f64::from(supported) - 0.08 * f64::from(unsupported) - 0.03 * f64::from(unknown);
     (moved.clamp(0.3, 0.95) * 100.0).round() / 100.0
 }
 

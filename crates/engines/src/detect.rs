@@ -31,8 +31,10 @@ impl Identity {
 
 /// Recognises the engine by its metric names, then by its endpoints, then by its command line.
 pub(crate) fn detect(case: &Case, scrapes: &[Exposition<'_>]) -> Identity {
-    let engine =
-        by_metrics(scrapes).or_else(|| by_endpoints(case)).or_else(|| by_command_line(case.command_line.as_deref()?));
+    let engine = by_metrics(scrapes)
+        .or_else(|| by_endpoints(case))
+        .or_else(|| by_command_line(case.command_line.as_deref()?))
+        .or_else(|| by_logs(case));
     let mut identity = Identity { engine, ..Identity::default() };
     let Some(engine) = engine else { return identity };
     identity.version = version_from_endpoints(engine, case).or_else(|| version_from_logs(case));
@@ -88,13 +90,31 @@ fn by_command_line(line: &str) -> Option<Engine> {
     MARKS.into_iter().find(|(mark, _)| line.contains(mark)).map(|(_, engine)| engine)
 }
 
+/// A server that never came up leaves only its log.
+fn by_logs(case: &Case) -> Option<Engine> {
+    const MARKS: [(&str, Engine); 6] = [
+        ("LLM engine (v", Engine::Vllm),
+        ("vllm", Engine::Vllm),
+        ("sglang", Engine::Sglang),
+        ("text_generation_launcher", Engine::Tgi),
+        ("tensorrt_llm", Engine::TensorRtLlm),
+        ("llama_server", Engine::LlamaCpp),
+    ];
+    MARKS
+        .into_iter()
+        .find(|(mark, _)| case.logs.iter().any(|l| l.text.contains(mark)))
+        .map(|(_, engine)| engine)
+}
+
 fn version_from_endpoints(engine: Engine, case: &Case) -> Option<Version> {
     let text_at = |path: &str, field: &str| -> Option<Version> {
         Version::parse(json(case, path)?.get(field)?.as_str()?)
     };
     match engine {
         Engine::LlamaCpp => text_at("/props", "build_info"),
-        Engine::Sglang => text_at("/server_info", "version").or_else(|| text_at("/get_server_info", "version")),
+        Engine::Sglang => {
+            text_at("/server_info", "version").or_else(|| text_at("/get_server_info", "version"))
+        }
         Engine::Tgi => text_at("/info", "version"),
         _ => text_at("/version", "version"),
     }

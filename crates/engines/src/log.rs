@@ -237,7 +237,8 @@ mod tests {
 
     #[test]
     fn the_prefix_of_a_line_is_not_its_message() {
-        let line = "(EngineCore pid=9) ERROR 11-15 03:53:10 [core.py:1512] EngineCore encountered a fatal error.";
+        let line =
+            "(EngineCore pid=9) ERROR 11-15 03:53:10 [core.py:1512] EngineCore encountered a fatal error.";
         assert_eq!(excerpt(line), "EngineCore encountered a fatal error.");
     }
 }

@@ -69,7 +69,8 @@ pub struct Observed {
 
 /// Reads a case. Pure: the same case gives the same result anywhere.
 pub fn read(case: &Case) -> Observed {
-    let mut observed = Observed { gpu: read_gpu(&case.gpu), notes: case.notes.clone(), ..Observed::default() };
+    let mut observed =
+        Observed { gpu: read_gpu(&case.gpu), notes: case.notes.clone(), ..Observed::default() };
     let mut parsed: Vec<(Millis, Exposition<'_>)> = Vec::new();
     for scrape in &case.scrapes {
         match &scrape.outcome {
@@ -78,7 +79,10 @@ pub fn read(case: &Case) -> Observed {
                 let exposition = exposition::parse(bytes);
                 if let Some(problem) = &exposition.problem {
                     let kept = exposition.samples.len();
-                    observed.notes.push(format!("the scrape at {} is damaged ({problem}); {kept} samples before it were used", scrape.at.0));
+                    observed.notes.push(format!(
+                        "the scrape at {} is damaged ({problem}); {kept} samples before it were used",
+                        scrape.at.0
+                    ));
                 }
                 if exposition.samples.is_empty() {
                     observed.failed.push((scrape.at, "the body holds no metrics".to_owned()));
@@ -143,7 +147,8 @@ fn unknown_engine() -> String {
 fn from_info_metric(dialect: &Dialect, parsed: &[(Millis, Exposition<'_>)], config: &mut Config) {
     let Some((_, last)) = parsed.last() else { return };
     for sample in &last.samples {
-        let is_info = sample.name.ends_with("_config_info") && dialect.prefixes.iter().any(|p| sample.name.starts_with(p));
+        let is_info = sample.name.ends_with("_config_info")
+            && dialect.prefixes.iter().any(|p| sample.name.starts_with(p));
         if is_info {
             let source = Source::Metric { name: sample.name.to_owned() };
             let labels: Vec<(String, String)> =
@@ -260,7 +265,10 @@ impl Observed {
         };
         match &self.identity.version {
             Some(version) if !rows.iter().any(|r| r.range.holds(version)) => {
-                format!("{name} {version} does not expose {signal} ({meaning}); {} has it from {} on", newest.metric, newest.range.since)
+                format!(
+                    "{name} {version} does not expose {signal} ({meaning}); {} has it from {} on",
+                    newest.metric, newest.range.since
+                )
             }
             _ => format!("{} is not in the scrapes", newest.metric),
         }

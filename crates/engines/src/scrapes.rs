@@ -33,15 +33,28 @@ pub(crate) fn tracks(
         .map(|(place, cells)| {
             let row = &dialect.metrics[place.row];
             let data = match row.signal.kind() {
-                Kind::Histogram => TrackData::Histograms(cells.into_iter().map(|c| c?.histogram(row)).collect()),
+                Kind::Histogram => {
+                    TrackData::Histograms(cells.into_iter().map(|c| c?.histogram(row)).collect())
+                }
                 Kind::Counter | Kind::Gauge => {
-                    let values = cells.into_iter().map(|c| c?.value).collect();
+                    let mut values: Vec<Option<f64>> = cells.into_iter().map(|c| c?.value).collect();
+                    if row.signal.kind() == Kind::Counter && row.split.is_some() {
+                        start_at_zero(&mut values);
+                    }
                     TrackData::Values(Series::new(times.clone(), values))
                 }
             };
             Track { signal: row.signal, instance: place.instance, key: place.key, metric: row.metric, data }
         })
         .collect()
+}
+
+/// Labelled counters are often created by their first event: before it they stood at zero, and the
+/// event itself must not be lost.
+fn start_at_zero(values: &mut [Option<f64>]) {
+    if let Some(first) = values.iter().position(Option::is_some) {
+        values[..first].fill(Some(0.0));
+    }
 }
 
 /// Where a value belongs.
@@ -191,7 +204,9 @@ fn fill(cell: &mut Cell, row: &MetricRow, role: Role, sample: &Sample<'_>) {
         Role::Value => {
             let value = match row.how {
                 How::Label(label) => label_number(sample, label),
-                How::LabelProduct(a, b) => label_number(sample, a).zip(label_number(sample, b)).map(|(a, b)| a * b),
+                How::LabelProduct(a, b) => {
+                    label_number(sample, a).zip(label_number(sample, b)).map(|(a, b)| a * b)
+                }
                 How::LabelCount(label) => {
                     if cell.value.is_some() && sample.value <= cell.stamp {
                         return;
@@ -273,7 +288,10 @@ fn series_hash(sample: &Sample<'_>) -> u64 {
         hasher.finish()
     };
     let name = one(&|h| sample.name.hash(h));
-    sample.labels.iter().fold(name, |sum, (label, value)| sum.wrapping_add(one(&|h| (label, value.as_ref()).hash(h))))
+    sample
+        .labels
+        .iter()
+        .fold(name, |sum, (label, value)| sum.wrapping_add(one(&|h| (label, value.as_ref()).hash(h))))
 }
 
 fn label_number(sample: &Sample<'_>, label: &str) -> Option<f64> {
@@ -281,7 +299,10 @@ fn label_number(sample: &Sample<'_>, label: &str) -> Option<f64> {
 }
 
 fn count_names(sample: &Sample<'_>, label: &str) -> f64 {
-    sample.labels.get(label).map_or(0.0, |names| names.split(',').filter(|n| !n.trim().is_empty()).count() as f64)
+    sample
+        .labels
+        .get(label)
+        .map_or(0.0, |names| names.split(',').filter(|n| !n.trim().is_empty()).count() as f64)
 }
 
 fn parse_bound(text: &str) -> Option<f64> {

@@ -68,7 +68,10 @@ impl Ord for Version {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         let longest = self.parts.len().max(other.parts.len());
         let at = |v: &Self, i: usize| v.parts.get(i).copied().unwrap_or(0);
-        (0..longest).map(|i| at(self, i).cmp(&at(other, i))).find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+        (0..longest)
+            .map(|i| at(self, i).cmp(&at(other, i)))
+            .find(|o| o.is_ne())
+            .unwrap_or(std::cmp::Ordering::Equal)
     }
 }
 

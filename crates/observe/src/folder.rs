@@ -75,7 +75,8 @@ pub fn open(path: &Path) -> Result<Case, OpenError> {
 }
 
 fn folder(path: &Path) -> Result<Case, OpenError> {
-    let name = path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
+    let name =
+        path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
     let mut case = Case { target: Target { name }, ..Case::default() };
     for file in files_of(path)? {
         let name = file.strip_prefix(path).unwrap_or(&file).to_string_lossy().replace('\\', "/");
@@ -88,7 +89,9 @@ fn folder(path: &Path) -> Result<Case, OpenError> {
     }
     let inner: Vec<PathBuf> = entries(path)?.into_iter().filter(|p| p.join("metrics").is_dir()).collect();
     match inner.first() {
-        Some(example) => Err(OpenError::Several { folder: path.to_owned(), count: inner.len(), example: example.clone() }),
+        Some(example) => {
+            Err(OpenError::Several { folder: path.to_owned(), count: inner.len(), example: example.clone() })
+        }
         None => Err(OpenError::Empty(path.to_owned())),
     }
 }
@@ -130,7 +133,8 @@ fn read_limited(path: &Path) -> Result<Vec<u8>, OpenError> {
 pub fn read_log(path: &Path) -> Result<LogText, OpenError> {
     let bytes = read_limited(path)?;
     let stem = path.file_stem().map_or("server".into(), |n| n.to_string_lossy().into_owned());
-    let text = String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
+    let text =
+        String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
     Ok(LogText { name: format!("{stem}.log"), text })
 }
 
@@ -173,7 +177,13 @@ mod tests {
         let saved = dir.path().join("x.case");
         save(&case, &saved).unwrap();
         assert_eq!(open(&saved).unwrap(), case);
-        assert_eq!(fs::read_dir(dir.path()).unwrap().filter(|e| e.as_ref().unwrap().path().to_string_lossy().ends_with(".part")).count(), 0);
+        assert_eq!(
+            fs::read_dir(dir.path())
+                .unwrap()
+                .filter(|e| e.as_ref().unwrap().path().to_string_lossy().ends_with(".part"))
+                .count(),
+            0
+        );
     }
 
     #[test]

@@ -116,12 +116,14 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) fn new(address: Address, access: Access) -> Result<Self, FetchError> {
         for (name, value) in &access.headers {
-            let valid = name.parse::<http::HeaderName>().is_ok() && value.parse::<http::HeaderValue>().is_ok();
+            let valid =
+                name.parse::<http::HeaderName>().is_ok() && value.parse::<http::HeaderValue>().is_ok();
             if !valid {
                 return Err(FetchError::Header { name: name.clone() });
             }
         }
-        let tls = if address.tls { Some(tls::config(access.ca_file.as_deref(), access.insecure)?) } else { None };
+        let tls =
+            if address.tls { Some(tls::config(access.ca_file.as_deref(), access.insecure)?) } else { None };
         Ok(Self { address, access, tls })
     }
 
@@ -135,13 +137,18 @@ impl Client {
     async fn get_unbounded(&self, path: &str, max_bytes: usize) -> Result<Answer, FetchError> {
         let to = self.address.authority();
         let connect = |e: std::io::Error| FetchError::Connect { to: to.clone(), why: e.to_string() };
-        let tcp = TcpStream::connect((self.address.host.as_str(), self.address.port)).await.map_err(connect)?;
+        let tcp =
+            TcpStream::connect((self.address.host.as_str(), self.address.port)).await.map_err(connect)?;
         match &self.tls {
             None => self.exchange(tcp, path, max_bytes).await,
             Some(config) => {
                 let failed = |why: String| FetchError::Tls { to: to.clone(), why };
-                let name = ServerName::try_from(self.address.host.clone()).map_err(|e| failed(e.to_string()))?;
-                let stream = TlsConnector::from(config.clone()).connect(name, tcp).await.map_err(|e| failed(e.to_string()))?;
+                let name =
+                    ServerName::try_from(self.address.host.clone()).map_err(|e| failed(e.to_string()))?;
+                let stream = TlsConnector::from(config.clone())
+                    .connect(name, tcp)
+                    .await
+                    .map_err(|e| failed(e.to_string()))?;
                 self.exchange(stream, path, max_bytes).await
             }
         }
@@ -151,8 +158,10 @@ impl Client {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let broken = |e: &dyn std::error::Error| FetchError::Broken { to: self.address.authority(), why: chain(e) };
-        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|e| broken(&e))?;
+        let broken =
+            |e: &dyn std::error::Error| FetchError::Broken { to: self.address.authority(), why: chain(e) };
+        let (mut sender, connection) =
+            http1::handshake(TokioIo::new(stream)).await.map_err(|e| broken(&e))?;
         let driver = tokio::spawn(connection);
         let mut request = http::Request::get(if path.is_empty() { "/" } else { path })
             .header(http::header::HOST, self.address.authority())
@@ -164,7 +173,8 @@ impl Client {
         let request = request.body(Empty::<Bytes>::new()).map_err(|e| broken(&e))?;
         let response = sender.send_request(request).await.map_err(|e| broken(&e))?;
         let status = response.status().as_u16();
-        let location = response.headers().get(http::header::LOCATION).and_then(|v| v.to_str().ok()).map(str::to_owned);
+        let location =
+            response.headers().get(http::header::LOCATION).and_then(|v| v.to_str().ok()).map(str::to_owned);
         let body = self.read_body(response.into_body(), max_bytes).await;
         driver.abort();
         Ok(Answer { status, location, body: body? })
@@ -173,7 +183,8 @@ impl Client {
     async fn read_body(&self, mut body: Incoming, max_bytes: usize) -> Result<Vec<u8>, FetchError> {
         let mut bytes = Vec::new();
         while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|e| FetchError::Broken { to: self.address.authority(), why: chain(&e) })?;
+            let frame =
+                frame.map_err(|e| FetchError::Broken { to: self.address.authority(), why: chain(&e) })?;
             if let Some(data) = frame.data_ref() {
                 if bytes.len() + data.len() > max_bytes {
                     return Err(FetchError::TooLarge { limit: max_bytes });

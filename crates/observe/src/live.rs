@@ -51,7 +51,9 @@ pub enum LiveError {
     #[error(transparent)]
     Fetch(#[from] FetchError),
     /// Not allowed.
-    #[error("{url} answers {status}: it wants credentials; give --bearer-token-file FILE or --header 'Name: value'")]
+    #[error(
+        "{url} answers {status}: it wants credentials; give --bearer-token-file FILE or --header 'Name: value'"
+    )]
     Unauthorized {
         /// What was asked.
         url: String,
@@ -59,7 +61,9 @@ pub enum LiveError {
         status: u16,
     },
     /// No metrics under any known path.
-    #[error("no metrics at {address}: {tried}. Metrics may be off (llama.cpp needs --metrics, SGLang --enable-metrics), or the URL may need its path, such as {address}/metrics")]
+    #[error(
+        "no metrics at {address}: {tried}. Metrics may be off (llama.cpp needs --metrics, SGLang --enable-metrics), or the URL may need its path, such as {address}/metrics"
+    )]
     NoMetrics {
         /// The server.
         address: String,
@@ -67,7 +71,9 @@ pub enum LiveError {
         tried: String,
     },
     /// An answer that is not metrics.
-    #[error("{url} answers with {what}, not with metrics: is this the engine's own port, and not a web page or a gateway?")]
+    #[error(
+        "{url} answers with {what}, not with metrics: is this the engine's own port, and not a web page or a gateway?"
+    )]
     NotMetrics {
         /// What was asked.
         url: String,
@@ -75,7 +81,9 @@ pub enum LiveError {
         what: &'static str,
     },
     /// Metrics of nobody we know.
-    #[error("{url} has metrics, but of no engine known here (vLLM, SGLang, TGI, TensorRT-LLM, llama.cpp, LMDeploy, Dynamo); the first are {first}")]
+    #[error(
+        "{url} has metrics, but of no engine known here (vLLM, SGLang, TGI, TensorRT-LLM, llama.cpp, LMDeploy, Dynamo); the first are {first}"
+    )]
     UnknownEngine {
         /// What was asked.
         url: String,
@@ -92,7 +100,8 @@ const METRIC_PATHS: [&str; 3] = ["/metrics", "/prometheus/metrics", "/v1/metrics
 
 /// Watches a server. Errors only if the first scrape fails: later failures are evidence.
 pub fn watch(watch: &Watch, mut on_progress: impl FnMut(Progress)) -> Result<Case, LiveError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(LiveError::Runtime)?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(LiveError::Runtime)?;
     runtime.block_on(run(watch, &mut on_progress))
 }
 
@@ -158,7 +167,11 @@ async fn scrape(watch: &Watch, client: &Client, path: &str) -> ScrapeOutcome {
 async fn first_scrape(watch: &Watch, client: &Client) -> Result<(String, Vec<u8>), LiveError> {
     let given = &watch.address.path;
     let named = given.ends_with("metrics");
-    let paths: Vec<String> = if named { vec![given.clone()] } else { METRIC_PATHS.iter().map(|p| format!("{given}{p}")).collect() };
+    let paths: Vec<String> = if named {
+        vec![given.clone()]
+    } else {
+        METRIC_PATHS.iter().map(|p| format!("{given}{p}")).collect()
+    };
     let mut tried = Vec::new();
     for path in paths {
         let answer = client.get(&path, watch.limits).await?;

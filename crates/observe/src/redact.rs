@@ -8,7 +8,10 @@ const MASK: &str = "[redacted]";
 fn is_secret(key: &str) -> bool {
     let key = key.to_ascii_lowercase().replace('-', "_");
     let marks = ["api_key", "apikey", "password", "passwd", "secret", "credential", "authorization"];
-    marks.iter().any(|m| key.contains(m)) || key.ends_with("_token") || key == "token" || key.ends_with("access_key")
+    marks.iter().any(|m| key.contains(m))
+        || key.ends_with("_token")
+        || key == "token"
+        || key.ends_with("access_key")
 }
 
 /// Masks secrets in a JSON body; a body that is not JSON is returned as it is.
@@ -27,7 +30,9 @@ fn mask(value: &mut Value, secret: bool, depth: usize) {
     match value {
         Value::String(text) if secret && !text.is_empty() => *text = MASK.into(),
         Value::Array(items) => items.iter_mut().for_each(|v| mask(v, secret, depth + 1)),
-        Value::Object(map) => map.iter_mut().for_each(|(key, v)| mask(v, secret || is_secret(key), depth + 1)),
+        Value::Object(map) => {
+            map.iter_mut().for_each(|(key, v)| mask(v, secret || is_secret(key), depth + 1))
+        }
         _ => {}
     }
 }
@@ -70,6 +75,9 @@ mod tests {
     #[test]
     fn flags_keep_their_names_and_lose_their_secrets() {
         let line = "vllm serve m --api-key sk-1 --hf-token=sk-2 --max-num-seqs 4";
-        assert_eq!(command_line(line), "vllm serve m --api-key [redacted] --hf-token=[redacted] --max-num-seqs 4");
+        assert_eq!(
+            command_line(line),
+            "vllm serve m --api-key [redacted] --hf-token=[redacted] --max-num-seqs 4"
+        );
     }
 }

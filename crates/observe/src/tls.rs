@@ -29,10 +29,13 @@ pub enum TlsError {
 /// A client configuration.
 pub(crate) fn config(ca_file: Option<&Path>, insecure: bool) -> Result<Arc<ClientConfig>, TlsError> {
     let provider = Arc::new(ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()?;
+    let builder =
+        ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()?;
     if insecure {
         let verifier = Arc::new(AcceptAnything(provider));
-        return Ok(Arc::new(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()));
+        return Ok(Arc::new(
+            builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth(),
+        ));
     }
     let mut roots = RootCertStore::empty();
     // A machine without roots can still reach servers by its own CA: errors show at the handshake.

@@ -48,13 +48,19 @@ impl Address {
 
     /// Another path on the same server. The prefix in front of `/metrics` is kept.
     pub fn sibling(&self, path: &str) -> String {
-        let prefix = ["/metrics", "/prometheus"].into_iter().fold(self.path.as_str(), |p, end| p.strip_suffix(end).unwrap_or(p));
+        let prefix = ["/metrics", "/prometheus"]
+            .into_iter()
+            .fold(self.path.as_str(), |p, end| p.strip_suffix(end).unwrap_or(p));
         format!("{prefix}{path}")
     }
 
     /// `host:port` for the `Host` header and messages.
     pub fn authority(&self) -> String {
-        if self.host.contains(':') { format!("[{}]:{}", self.host, self.port) } else { format!("{}:{}", self.host, self.port) }
+        if self.host.contains(':') {
+            format!("[{}]:{}", self.host, self.port)
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
     }
 }
 
@@ -106,8 +112,16 @@ mod tests {
 
     #[test]
     fn a_path_is_not_an_address() {
-        assert!(Address::looks_like_one("http://x") && Address::looks_like_one("x:8000") && Address::looks_like_one("10.0.0.1:80/metrics"));
-        assert!(!Address::looks_like_one("fixtures/recordings/a") && !Address::looks_like_one("case.zip") && !Address::looks_like_one("C:/x"));
+        assert!(
+            Address::looks_like_one("http://x")
+                && Address::looks_like_one("x:8000")
+                && Address::looks_like_one("10.0.0.1:80/metrics")
+        );
+        assert!(
+            !Address::looks_like_one("fixtures/recordings/a")
+                && !Address::looks_like_one("case.zip")
+                && !Address::looks_like_one("C:/x")
+        );
     }
 
     #[test]

@@ -26,7 +26,11 @@ pub fn catalogue_page() -> String {
 pub fn cause_page(cause: &Cause) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{}", styled(HEAD, cause.id));
-    let _ = writeln!(out, "{}\n", styled(QUIET, format!("class {}, layer {}", cause.class.name(), cause.layer.name())));
+    let _ = writeln!(
+        out,
+        "{}\n",
+        styled(QUIET, format!("class {}, layer {}", cause.class.name(), cause.layer.name()))
+    );
     let _ = writeln!(out, "{}", hang("", cause.summary));
     section("What people notice", cause.symptoms.iter().copied(), &mut out);
     section("What confirms it", cause.confirmed_by.iter().copied(), &mut out);

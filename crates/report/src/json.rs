@@ -28,6 +28,9 @@ mod tests {
             std::fs::write(path, &generated).unwrap();
         }
         let published = std::fs::read_to_string(path).unwrap_or_default();
-        assert!(published == generated, "schemas/diagnosis-1.schema.json is stale: run the tests with INTRIAGE_BLESS=1");
+        assert!(
+            published == generated,
+            "schemas/diagnosis-1.schema.json is stale: run the tests with INTRIAGE_BLESS=1"
+        );
     }
 }

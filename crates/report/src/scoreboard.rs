@@ -49,7 +49,13 @@ pub struct Totals {
 
 impl Row {
     /// Compares a diagnosis with the truth.
-    pub fn new(name: &str, truth: Option<String>, accept: Vec<String>, truth_open: bool, d: &Diagnosis) -> Self {
+    pub fn new(
+        name: &str,
+        truth: Option<String>,
+        accept: Vec<String>,
+        truth_open: bool,
+        d: &Diagnosis,
+    ) -> Self {
         Self {
             name: name.to_owned(),
             truth,
@@ -94,7 +100,8 @@ pub fn scoreboard(rows: &[Row]) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{:<28} {:<30} {:<30} {:>5}  ", "case", "truth", "verdict", "sure");
     for row in rows {
-        let truth = row.truth.as_deref().unwrap_or(if row.truth_open { "(nobody can tell)" } else { "(healthy)" });
+        let truth =
+            row.truth.as_deref().unwrap_or(if row.truth_open { "(nobody can tell)" } else { "(healthy)" });
         let verdict = row.verdict.as_deref().unwrap_or(match row.status {
             Status::CannotTell => "(cannot tell)",
             _ => "(healthy)",

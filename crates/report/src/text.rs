@@ -33,16 +33,25 @@ pub fn text(d: &Diagnosis) -> String {
 
 fn header(d: &Diagnosis, out: &mut String) {
     let mut parts = vec![d.target.clone()];
-    if let Some(engine) = &d.engine.name {
+    if let Some(engine) = &d.engine.title {
         parts.push(match &d.engine.version {
             Some(version) => format!("{engine} {version}"),
             None => engine.clone(),
         });
     }
     parts.extend(d.engine.models.first().cloned());
-    let finished = d.window.finished_requests.map_or(String::new(), |n| format!(", {n:.0} requests finished"));
-    let failed = if d.window.failed_scrapes > 0 { format!(" ({} failed)", d.window.failed_scrapes) } else { String::new() };
-    parts.push(format!("{}, {} scrapes{failed}{finished}", d.window.seconds, d.window.scrapes + d.window.failed_scrapes));
+    let finished =
+        d.window.finished_requests.map_or(String::new(), |n| format!(", {n:.0} requests finished"));
+    let failed = if d.window.failed_scrapes > 0 {
+        format!(" ({} failed)", d.window.failed_scrapes)
+    } else {
+        String::new()
+    };
+    parts.push(format!(
+        "{}, {} scrapes{failed}{finished}",
+        d.window.seconds,
+        d.window.scrapes + d.window.failed_scrapes
+    ));
     let _ = writeln!(out, "{}\n", styled(QUIET, parts.join(" · ")));
 }
 
@@ -57,7 +66,14 @@ fn answer(d: &Diagnosis, out: &mut String) {
         let _ = writeln!(out, "{}", styled(style, line));
     }
     if let Some(first) = d.findings.first() {
-        let _ = writeln!(out, "  {}", styled(QUIET, format!("{} · {}, {} sure", first.cause, outcome(first.outcome), Ratio(first.confidence))));
+        let _ = writeln!(
+            out,
+            "  {}",
+            styled(
+                QUIET,
+                format!("{} · {}, {} sure", first.cause, outcome(first.outcome), Ratio(first.confidence))
+            )
+        );
     }
     out.push('\n');
 }
@@ -90,8 +106,20 @@ fn account(d: &Diagnosis, of: SegmentOf, title: &str, out: &mut String) {
         let eighths = (share * BAR_WIDTH * 8.0).round() as usize;
         let bar = "█".repeat(eighths / 8) + ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
         let spread = part.high - part.low > 0.2 * part.value.value.max(1e-9);
-        let bounds = if spread { format!(" ({} to {})", bound(part.low, part.value.unit), bound(part.high, part.value.unit)) } else { String::new() };
-        let _ = writeln!(out, "    {:<21}{:>9} {:>5}  {}{}", part.name, part.value.to_string(), Ratio(share).to_string().replace(' ', ""), styled(BAR, bar), styled(QUIET, bounds));
+        let bounds = if spread {
+            format!(" ({} to {})", bound(part.low, part.value.unit), bound(part.high, part.value.unit))
+        } else {
+            String::new()
+        };
+        let _ = writeln!(
+            out,
+            "    {:<21}{:>9} {:>5}  {}{}",
+            part.name,
+            part.value.to_string(),
+            Ratio(share).to_string().replace(' ', ""),
+            styled(BAR, bar),
+            styled(QUIET, bounds)
+        );
     }
     out.push('\n');
 }
@@ -130,11 +158,18 @@ fn list<'a>(title: &str, items: impl Iterator<Item = &'a str>, out: &mut String)
 }
 
 fn others(d: &Diagnosis, out: &mut String) {
-    let effects: Vec<&str> = d.findings.iter().skip(1).filter(|f| f.effect_of.is_some()).map(|f| f.cause.as_str()).collect();
+    let effects: Vec<&str> =
+        d.findings.iter().skip(1).filter(|f| f.effect_of.is_some()).map(|f| f.cause.as_str()).collect();
     if !effects.is_empty() {
         list("Effects", std::iter::once(effects.join(", ").as_str()), out);
     }
-    let also: Vec<String> = d.findings.iter().skip(1).filter(|f| f.effect_of.is_none()).map(|f| format!("{} ({}): {}", f.cause, outcome(f.outcome), f.says)).collect();
+    let also: Vec<String> = d
+        .findings
+        .iter()
+        .skip(1)
+        .filter(|f| f.effect_of.is_none())
+        .map(|f| format!("{} ({}): {}", f.cause, outcome(f.outcome), f.says))
+        .collect();
     list("Also", also.iter().map(String::as_str), out);
     out.push('\n');
 }
@@ -154,7 +189,11 @@ fn remedies(d: &Diagnosis, out: &mut String) {
 
 /// The primary's look-alikes first: they are what an engineer would chase next.
 fn ruled_out(d: &Diagnosis, out: &mut String) {
-    let near: Vec<&str> = d.findings.first().and_then(|f| find(&f.cause)).map_or(Vec::new(), |c| c.look_alikes.iter().map(|l| l.cause).collect());
+    let near: Vec<&str> = d
+        .findings
+        .first()
+        .and_then(|f| find(&f.cause))
+        .map_or(Vec::new(), |c| c.look_alikes.iter().map(|l| l.cause).collect());
     let mut order: Vec<&RuledOut> = d.ruled_out.iter().collect();
     order.sort_by_key(|r| !near.contains(&r.cause.as_str()));
     let shown = order.iter().take(SHOWN).map(|r| {
@@ -182,7 +221,10 @@ fn cannot_tell(d: &Diagnosis, out: &mut String) {
         .map(|l| shorten(&l, WIDTH - 14))
         .collect();
     if d.cannot_tell.len() > SHOWN {
-        lines.push(format!("and {} more; `intriage explain CAUSE` describes each probe", d.cannot_tell.len() - SHOWN));
+        lines.push(format!(
+            "and {} more; `intriage explain CAUSE` describes each probe",
+            d.cannot_tell.len() - SHOWN
+        ));
     }
     list("Cannot tell", lines.iter().map(String::as_str), out);
 }

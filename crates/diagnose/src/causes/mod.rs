@@ -218,9 +218,20 @@ mod tests {
         for cause in catalogue() {
             assert!(!cause.symptoms.is_empty(), "{}: symptoms", cause.id);
             assert!(!cause.confirmed_by.is_empty(), "{}: confirmed_by", cause.id);
-            assert!(!cause.refuted_by.is_empty(), "{}: a cause nothing could refute is not a cause", cause.id);
+            assert!(
+                !cause.refuted_by.is_empty(),
+                "{}: a cause nothing could refute is not a cause",
+                cause.id
+            );
             assert!(!cause.remedies.is_empty(), "{}: remedies", cause.id);
-            for text in [cause.summary, cause.effect, cause.confirm, cause.probe.steps, cause.probe.if_so, cause.probe.if_not] {
+            for text in [
+                cause.summary,
+                cause.effect,
+                cause.confirm,
+                cause.probe.steps,
+                cause.probe.if_so,
+                cause.probe.if_not,
+            ] {
                 assert!(text.ends_with('.') && !text.contains("  "), "{}: {text:?}", cause.id);
             }
             for remedy in cause.remedies {
@@ -237,7 +248,9 @@ mod tests {
         for cause in catalogue() {
             let changes: Vec<&str> = cause.remedies.iter().map(|r| r.change).collect();
             let text = format!("{changes:?} {}", cause.summary);
-            for stale in ["--tokenizer-pool-size", "--swap-space", "restart weekly", "fragmentation of the KV"] {
+            for stale in
+                ["--tokenizer-pool-size", "--swap-space", "restart weekly", "fragmentation of the KV"]
+            {
                 assert!(!text.contains(stale), "{} mentions {stale}", cause.id);
             }
         }

@@ -29,13 +29,17 @@ pub(super) fn queue_is_felt(e: &Evidence<'_>) -> Test {
     let Some(queue) = e.account.queue else {
         // Without times, Little's law still tells the queue's share of a request's life.
         let Some(share) = e.account.waiting_share else { return unknown(e, Signal::LatencyQueue) };
-        let says = format!("{} of the requests in the server wait, so that much of their life is queue", Ratio(share));
+        let says = format!(
+            "{} of the requests in the server wait, so that much of their life is queue",
+            Ratio(share)
+        );
         let holds = share >= e.limit(Limit::QueueShare) / 2.0;
         return Test::when(holds, e.derived(says, Ratio(share), "waiting / (waiting + running)"));
     };
     let floor = queue_floor(e);
     let share = e.account.queue_share();
-    let of_ttft = share.map_or(String::new(), |s| format!(", {} of the time to first token", Ratio(s.min(1.0))));
+    let of_ttft =
+        share.map_or(String::new(), |s| format!(", {} of the time to first token", Ratio(s.min(1.0))));
     let says = format!("queue {}{of_ttft}", Seconds(queue.value));
     let holds = queue.value > floor && share.is_none_or(|s| s >= e.limit(Limit::QueueShare));
     Test::when(holds, e.fact(Signal::LatencyQueue, says, queue.value))
@@ -43,7 +47,8 @@ pub(super) fn queue_is_felt(e: &Evidence<'_>) -> Test {
 
 /// The least queue worth naming: a tenth of a second, or a quarter of the first-token objective.
 pub(super) fn queue_floor(e: &Evidence<'_>) -> f64 {
-    let of_objective = e.objective(ObjectiveMetric::Ttft).map_or(0.0, |s| s.get() * e.limit(Limit::QueueOfObjective));
+    let of_objective =
+        e.objective(ObjectiveMetric::Ttft).map_or(0.0, |s| s.get() * e.limit(Limit::QueueOfObjective));
     e.limit(Limit::QueueTime).max(of_objective)
 }
 
@@ -138,7 +143,11 @@ pub(super) struct Cap {
 
 /// The sequence cap: stated, or read off a flat top of the running gauge while requests wait.
 pub(super) fn sequence_cap(e: &Evidence<'_>) -> Option<Cap> {
-    let stated = e.observed.config.get(Setting::MaxSequences).and_then(|s| Some((s.value.number()?, s.source.clone())));
+    let stated = e
+        .observed
+        .config
+        .get(Setting::MaxSequences)
+        .and_then(|s| Some((s.value.number()?, s.source.clone())));
     let flat = flat_top(e);
     match (stated, flat) {
         // A default is an assumption; a flat top below it is an observation.
@@ -195,11 +204,16 @@ pub(super) fn at_stated_cap(e: &Evidence<'_>) -> Test {
 /// Steps are filled to the token budget while requests wait.
 pub(super) fn steps_are_full(e: &Evidence<'_>) -> Test {
     let Some(budget) = e.setting(Setting::TokenBudget) else {
-        return Test::Unknown(format!("the token budget of {} is not stated anywhere: give --engine-args or --log", e.observed.engine_name()));
+        return Test::Unknown(format!(
+            "the token budget of {} is not stated anywhere: give --engine-args or --log",
+            e.observed.engine_name()
+        ));
     };
     let waiting = e.gauge(Signal::RequestsWaiting);
     let while_waiting = |i: usize| waiting.as_ref().and_then(|w| w.at(i)).is_some_and(|w| w > 0.0);
-    let Some(steps) = e.histogram_where(Signal::TokensPerStep, while_waiting) else { return unknown(e, Signal::TokensPerStep) };
+    let Some(steps) = e.histogram_where(Signal::TokensPerStep, while_waiting) else {
+        return unknown(e, Signal::TokensPerStep);
+    };
     let Some(mean) = steps.mean() else {
         return Test::Fails(e.fact(Signal::RequestsWaiting, "no request waits", 0.0));
     };
@@ -213,7 +227,10 @@ pub(super) fn steps_are_full(e: &Evidence<'_>) -> Test {
 pub(super) fn enough_finished(e: &Evidence<'_>) -> Test {
     let Some(finished) = e.finished() else { return unknown(e, Signal::RequestsFinished) };
     let says = format!("{finished} finished in the window");
-    Test::when(finished.get() >= e.limit(Limit::MeanSample), e.fact(Signal::RequestsFinished, says, finished.get()))
+    Test::when(
+        finished.get() >= e.limit(Limit::MeanSample),
+        e.fact(Signal::RequestsFinished, says, finished.get()),
+    )
 }
 
 /// Prompts are long enough for their computation to matter.
@@ -250,7 +267,9 @@ pub(super) fn runs_on_gpu(e: &Evidence<'_>) -> Test {
             fact.source = Source::Gpu { tool: "nvidia-smi dmon".into() };
             Test::Holds(fact)
         }
-        None => Test::Unknown("whether the model runs on a GPU is stated nowhere: give --log or --engine-args".into()),
+        None => Test::Unknown(
+            "whether the model runs on a GPU is stated nowhere: give --log or --engine-args".into(),
+        ),
     }
 }
 

@@ -69,7 +69,9 @@ mod tests {
 
     #[test]
     fn flags_are_read_in_every_spelling() {
-        for line in ["--max-num-seqs 4", "--max-num-seqs=4", "--max_num_seqs 4", "vllm serve 'a b' --max-num-seqs 4"] {
+        for line in
+            ["--max-num-seqs 4", "--max-num-seqs=4", "--max_num_seqs 4", "vllm serve 'a b' --max-num-seqs 4"]
+        {
             assert_eq!(vllm(line).number(Setting::MaxSequences), Some(4.0), "{line}");
         }
         assert_eq!(vllm("--max-model-len 16k").number(Setting::ContextWindow), Some(16_000.0));

@@ -8,15 +8,20 @@ use crate::dialect::{Dialect, FlagValue};
 /// Splits `a=1, b=[1, 2], c='x, y'` or `'a': 1, 'b': {…}` into `(key, value text)` at the top level.
 pub(crate) fn field_list(text: &str) -> Vec<(&str, &str)> {
     let mut fields = Vec::new();
-    let (mut depth, mut quote, mut start) = (0_i32, None, 0);
+    let (mut depth, mut quote, mut start) = (0_u32, None, 0);
     for (i, c) in text.char_indices() {
         match (quote, c) {
             (Some(q), c) if c == q => quote = None,
             (Some(_), _) => {}
             (None, '\'' | '"') => quote = Some(c),
             (None, '(' | '[' | '{' | '<') => depth += 1,
+            // The bracket that was opened before the list began ends it.
+            (None, ')' | ']' | '}' | '>') if depth == 0 => {
+                fields.extend(key_value(&text[start..i]));
+                return fields;
+            }
             (None, ')' | ']' | '}' | '>') => depth -= 1,
-            (None, ',') if depth <= 0 => {
+            (None, ',') if depth == 0 => {
                 fields.extend(key_value(&text[start..i]));
                 start = i + 1;
             }
@@ -47,7 +52,13 @@ pub(crate) fn from_fields<'a>(
 }
 
 /// States a field under the setting its name stands for; unknown names are left alone.
-pub(super) fn state_field(dialect: &Dialect, key: &str, value: SettingValue, source: &Source, config: &mut Config) {
+pub(super) fn state_field(
+    dialect: &Dialect,
+    key: &str,
+    value: SettingValue,
+    source: &Source,
+    config: &mut Config,
+) {
     let dashed = format!("--{}", key.replace('_', "-"));
     let Some(flag) = dialect.flags.iter().find(|f| f.names.iter().any(|n| *n == dashed || *n == key)) else {
         return;
@@ -72,13 +83,17 @@ mod tests {
     fn a_config_dump_is_split_at_its_own_commas_only() {
         let text = "model='a, b', x=Config(y='1', z=[1, 2]), enforce_eager=True, mode=<Mode.A: 3>, n=4";
         let fields = field_list(text);
-        assert_eq!(fields.iter().map(|f| f.0).collect::<Vec<_>>(), ["model", "x", "enforce_eager", "mode", "n"]);
+        assert_eq!(
+            fields.iter().map(|f| f.0).collect::<Vec<_>>(),
+            ["model", "x", "enforce_eager", "mode", "n"]
+        );
         assert_eq!(fields[1].1, "Config(y='1', z=[1, 2])");
     }
 
     #[test]
     fn the_log_tells_what_was_not_default() {
-        let args = "'model': 'l8b', 'max_num_seqs': 4, 'enable_prefix_caching': False, 'load_format': 'dummy'";
+        let args =
+            "'model': 'l8b', 'max_num_seqs': 4, 'enable_prefix_caching': False, 'load_format': 'dummy'} and more";
         let mut config = Config::default();
         let source = Source::Log { file: "server.log".into(), line: 7 };
         from_fields(dialect(Engine::Vllm), field_list(args), &source, &mut config);

@@ -46,7 +46,10 @@ mod tests {
         let text = "# gpu    pwr  gtemp     sm    mem   pclk\n# Idx      W      C      %      %    MHz\n    0    116     32     36     23   1980\n    1      -     32      -     23   1980\n";
         let samples = read(text);
         assert_eq!(samples.len(), 2);
-        assert_eq!((samples[0].util, samples[0].power, samples[0].sm_clock), (Some(0.36), Some(116.0), Some(1980.0)));
+        assert_eq!(
+            (samples[0].util, samples[0].power, samples[0].sm_clock),
+            (Some(0.36), Some(116.0), Some(1980.0))
+        );
         assert_eq!((samples[1].index, samples[1].util), (1, None));
     }
 

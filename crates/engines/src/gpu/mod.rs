@@ -26,6 +26,44 @@ pub struct GpuSample {
     pub thermal_violation: Option<f64>,
 }
 
+/// One card at the moment `nvidia-smi -q` looked at it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct GpuCard {
+    /// Share of the last interval in which some kernel ran.
+    pub util: Option<f64>,
+    /// Whether the clocks are low because nothing runs.
+    pub idle: Option<bool>,
+    /// Whether the power limit holds the clocks down.
+    pub power_capped: Option<bool>,
+    /// Whether heat or the hardware's own protection holds the clocks down.
+    pub slowed_down: Option<bool>,
+    /// Power limit in force, in watts.
+    pub power_limit: Option<f64>,
+    /// Power limit the card was sold with, in watts.
+    pub power_limit_default: Option<f64>,
+    /// SM clock in MHz.
+    pub sm_clock: Option<f64>,
+    /// Highest SM clock in MHz.
+    pub sm_clock_max: Option<f64>,
+    /// PCIe generation, now and at most.
+    pub pcie_generation: Option<(u32, u32)>,
+    /// PCIe lanes, now and at most.
+    pub pcie_width: Option<(u32, u32)>,
+    /// Processes that compute on it; `None` where the list is hidden, as inside many containers.
+    pub processes: Option<Vec<GpuProcess>>,
+}
+
+/// A process that holds GPU memory.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct GpuProcess {
+    /// Its id on the host.
+    pub pid: u32,
+    /// Its name, such as `VLLM::EngineCore`.
+    pub name: String,
+    /// The memory it holds.
+    pub memory: Option<Bytes>,
+}
+
 /// Everything read from GPU tools.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct GpuReadings {
@@ -37,6 +75,8 @@ pub struct GpuReadings {
     pub memory: Option<Bytes>,
     /// Number of GPUs listed.
     pub count: Option<u32>,
+    /// Each card as `nvidia-smi -q` lists it.
+    pub cards: Vec<GpuCard>,
 }
 
 impl GpuReadings {

@@ -15,7 +15,9 @@ const METRICS: &[MetricRow] = &[
     row(RequestsRunning, "llamacpp:requests_processing").since("b2258"),
     row(RequestsWaiting, "llamacpp:requests_deferred").since("b2258"),
     // Its prompt counter leaves cached tokens out.
-    row(TokensPrompt, "llamacpp:prompt_tokens_total").how(How::Plus("llamacpp:prompt_tokens_cached_total")).since("b2258"),
+    row(TokensPrompt, "llamacpp:prompt_tokens_total")
+        .how(How::Plus("llamacpp:prompt_tokens_cached_total"))
+        .since("b2258"),
     row(TokensPromptComputed, "llamacpp:prompt_tokens_total").since("b2258"),
     row(TokensPromptCached, "llamacpp:prompt_tokens_cached_total").since("b10408"),
     row(TokensGenerated, "llamacpp:tokens_predicted_total").since("b2258"),
@@ -28,7 +30,9 @@ const METRICS: &[MetricRow] = &[
     row(SpecDrafts, "llamacpp:spec_decode_num_drafts_total").since("b10282"),
     row(SpecDraftTokens, "llamacpp:spec_decode_num_draft_tokens_total").since("b10282"),
     row(SpecAcceptedTokens, "llamacpp:spec_decode_num_accepted_tokens_total").since("b10282"),
-    row(ComputeBusy, "llamacpp:prompt_seconds_total").how(How::Plus("llamacpp:tokens_predicted_seconds_total")).since("b2364"),
+    row(ComputeBusy, "llamacpp:prompt_seconds_total")
+        .how(How::Plus("llamacpp:tokens_predicted_seconds_total"))
+        .since("b2364"),
 ];
 
 const NO_HISTOGRAM: &str = "its metrics hold totals only, no per-request times; ask a client";
@@ -39,20 +43,39 @@ const AVAILABILITY: &[Availability] = &[
     Availability { signal: LatencyE2e, why: NO_HISTOGRAM },
     Availability { signal: LatencyPrefill, why: NO_HISTOGRAM },
     Availability { signal: RequestsFinished, why: "finished requests are not counted" },
-    Availability { signal: RequestsPreempted, why: "each slot owns its part of the cache, nothing is preempted" },
+    Availability {
+        signal: RequestsPreempted,
+        why: "each slot owns its part of the cache, nothing is preempted",
+    },
     Availability { signal: KvUsage, why: "removed in b5441 (May 2025); /slots shows it per slot" },
     Availability { signal: HttpResponses, why: "answers are not counted by status" },
 ];
 
 const FLAGS: &[Flag] = &[
-    Flag { names: &["-np", "--parallel", "total_slots"], setting: Setting::MaxSequences, value: FlagValue::Number },
+    Flag {
+        names: &["-np", "--parallel", "total_slots"],
+        setting: Setting::MaxSequences,
+        value: FlagValue::Number,
+    },
     Flag { names: &["-c", "--ctx-size"], setting: Setting::KvCapacity, value: FlagValue::Number },
     Flag { names: &["n_ctx"], setting: Setting::ContextWindow, value: FlagValue::Number },
     Flag { names: &["-ub", "--ubatch-size"], setting: Setting::TokenBudget, value: FlagValue::Number },
     Flag { names: &["-ctk", "--cache-type-k"], setting: Setting::KvDtype, value: FlagValue::Text },
-    Flag { names: &["-ngl", "--gpu-layers", "--n-gpu-layers"], setting: Setting::GpuLayers, value: FlagValue::Number },
-    Flag { names: &["-nocb", "--no-cont-batching"], setting: Setting::ContinuousBatching, value: FlagValue::Switch(false) },
-    Flag { names: &["-cb", "--cont-batching"], setting: Setting::ContinuousBatching, value: FlagValue::Switch(true) },
+    Flag {
+        names: &["-ngl", "--gpu-layers", "--n-gpu-layers"],
+        setting: Setting::GpuLayers,
+        value: FlagValue::Number,
+    },
+    Flag {
+        names: &["-nocb", "--no-cont-batching"],
+        setting: Setting::ContinuousBatching,
+        value: FlagValue::Switch(false),
+    },
+    Flag {
+        names: &["-cb", "--cont-batching"],
+        setting: Setting::ContinuousBatching,
+        value: FlagValue::Switch(true),
+    },
     Flag { names: &["--no-cache-prompt"], setting: Setting::PrefixCaching, value: FlagValue::Switch(false) },
     Flag { names: &["--cache-prompt"], setting: Setting::PrefixCaching, value: FlagValue::Switch(true) },
     Flag { names: &["-m", "--model", "model_path"], setting: Setting::Model, value: FlagValue::Text },

@@ -48,7 +48,11 @@ const FLAGS: &[Flag] = &[
     Flag { names: &["--max-batch-size"], setting: Setting::MaxSequences, value: FlagValue::Number },
     Flag { names: &["--max-prefill-token-num"], setting: Setting::TokenBudget, value: FlagValue::Number },
     Flag { names: &["--session-len"], setting: Setting::ContextWindow, value: FlagValue::Number },
-    Flag { names: &["--enable-prefix-caching"], setting: Setting::PrefixCaching, value: FlagValue::Switch(true) },
+    Flag {
+        names: &["--enable-prefix-caching"],
+        setting: Setting::PrefixCaching,
+        value: FlagValue::Switch(true),
+    },
     Flag { names: &["--eager-mode"], setting: Setting::EagerMode, value: FlagValue::Switch(true) },
     Flag { names: &["--tp"], setting: Setting::TensorParallel, value: FlagValue::Number },
     Flag { names: &["--cache-max-entry-count"], setting: Setting::MemoryFraction, value: FlagValue::Number },

@@ -75,7 +75,10 @@ const METRICS: &[MetricRow] = &[
     row(LoraPoolUsage, "sglang:lora_pool_utilization").since("0.5.7"),
     row(GrammarCompile, "sglang:grammar_compilation_time_seconds").since("0.5.2"),
     row(ContextWindow, "sglang:context_len").since("0.5.11"),
-    row(HttpResponses, "sglang:http_responses_total").how(How::Where("method", &["POST"])).by("status_code").since("0.5.6.post2"),
+    row(HttpResponses, "sglang:http_responses_total")
+        .how(How::Where("method", &["POST"]))
+        .by("status_code")
+        .since("0.5.6.post2"),
     row(HttpActive, "sglang:http_requests_active").since("0.5.8"),
 ];
 
@@ -90,34 +93,81 @@ const AVAILABILITY: &[Availability] = &[
 const FLAGS: &[Flag] = &[
     Flag { names: &["--max-running-requests"], setting: Setting::MaxSequences, value: FlagValue::Number },
     Flag { names: &["--chunked-prefill-size"], setting: Setting::TokenBudget, value: FlagValue::Number },
-    Flag { names: &["--context-length", "context_len"], setting: Setting::ContextWindow, value: FlagValue::Number },
-    Flag { names: &["--disable-radix-cache"], setting: Setting::PrefixCaching, value: FlagValue::Switch(false) },
+    Flag {
+        names: &["--context-length", "context_len"],
+        setting: Setting::ContextWindow,
+        value: FlagValue::Number,
+    },
+    Flag {
+        names: &["--disable-radix-cache"],
+        setting: Setting::PrefixCaching,
+        value: FlagValue::Switch(false),
+    },
     Flag { names: &["--disable-cuda-graph"], setting: Setting::EagerMode, value: FlagValue::Switch(true) },
-    Flag { names: &["--cuda-graph-max-bs-decode", "--cuda-graph-max-bs"], setting: Setting::GraphMaxBatch, value: FlagValue::Number },
+    Flag {
+        names: &["--cuda-graph-max-bs-decode", "--cuda-graph-max-bs"],
+        setting: Setting::GraphMaxBatch,
+        value: FlagValue::Number,
+    },
     Flag { names: &["--device"], setting: Setting::Device, value: FlagValue::Text },
-    Flag { names: &["--tp", "--tp-size", "--tensor-parallel-size"], setting: Setting::TensorParallel, value: FlagValue::Number },
+    Flag {
+        names: &["--tp", "--tp-size", "--tensor-parallel-size"],
+        setting: Setting::TensorParallel,
+        value: FlagValue::Number,
+    },
     Flag { names: &["--dp", "--dp-size"], setting: Setting::DataParallel, value: FlagValue::Number },
     Flag { names: &["--page-size"], setting: Setting::KvBlockSize, value: FlagValue::Number },
-    Flag { names: &["--max-total-tokens", "max_total_num_tokens"], setting: Setting::KvCapacity, value: FlagValue::Number },
+    Flag {
+        names: &["--max-total-tokens", "max_total_num_tokens"],
+        setting: Setting::KvCapacity,
+        value: FlagValue::Number,
+    },
     Flag { names: &["--kv-cache-dtype"], setting: Setting::KvDtype, value: FlagValue::Text },
     Flag { names: &["--mem-fraction-static"], setting: Setting::MemoryFraction, value: FlagValue::Number },
     Flag { names: &["--load-format"], setting: Setting::LoadFormat, value: FlagValue::Text },
     Flag { names: &["--quantization"], setting: Setting::Quantization, value: FlagValue::Text },
-    Flag { names: &["--disable-overlap-schedule"], setting: Setting::AsyncScheduling, value: FlagValue::Switch(false) },
+    Flag {
+        names: &["--disable-overlap-schedule"],
+        setting: Setting::AsyncScheduling,
+        value: FlagValue::Switch(false),
+    },
     Flag { names: &["--speculative-algorithm"], setting: Setting::Speculation, value: FlagValue::Text },
-    Flag { names: &["--speculative-num-draft-tokens"], setting: Setting::SpeculativeTokens, value: FlagValue::Number },
+    Flag {
+        names: &["--speculative-num-draft-tokens"],
+        setting: Setting::SpeculativeTokens,
+        value: FlagValue::Number,
+    },
     Flag { names: &["--max-queued-requests"], setting: Setting::QueueLimit, value: FlagValue::Number },
     Flag { names: &["--max-loras-per-batch"], setting: Setting::MaxLoras, value: FlagValue::Number },
     Flag { names: &["--stream-interval"], setting: Setting::StreamInterval, value: FlagValue::Number },
     Flag { names: &["--schedule-policy"], setting: Setting::SchedulingPolicy, value: FlagValue::Text },
-    Flag { names: &["--schedule-conservativeness"], setting: Setting::ScheduleConservativeness, value: FlagValue::Number },
+    Flag {
+        names: &["--schedule-conservativeness"],
+        setting: Setting::ScheduleConservativeness,
+        value: FlagValue::Number,
+    },
     Flag { names: &["--model-path", "--model"], setting: Setting::Model, value: FlagValue::Text },
 ];
 
 const LOG_VALUES: &[LogValue] = &[
-    LogValue { line: "max_total_num_tokens=", after: "max_total_num_tokens=", setting: Setting::KvCapacity, scale: 1.0 },
-    LogValue { line: "chunked_prefill_size=", after: "chunked_prefill_size=", setting: Setting::TokenBudget, scale: 1.0 },
-    LogValue { line: "max_running_requests=", after: "max_running_requests=", setting: Setting::MaxSequences, scale: 1.0 },
+    LogValue {
+        line: "max_total_num_tokens=",
+        after: "max_total_num_tokens=",
+        setting: Setting::KvCapacity,
+        scale: 1.0,
+    },
+    LogValue {
+        line: "chunked_prefill_size=",
+        after: "chunked_prefill_size=",
+        setting: Setting::TokenBudget,
+        scale: 1.0,
+    },
+    LogValue {
+        line: "max_running_requests=",
+        after: "max_running_requests=",
+        setting: Setting::MaxSequences,
+        scale: 1.0,
+    },
     LogValue { line: "context_len=", after: "context_len=", setting: Setting::ContextWindow, scale: 1.0 },
 ];
 

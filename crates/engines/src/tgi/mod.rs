@@ -34,7 +34,10 @@ const METRICS: &[MetricRow] = &[
 ];
 
 const AVAILABILITY: &[Availability] = &[
-    Availability { signal: LatencyTtft, why: "queue and prefill are separate; there is no first-token histogram" },
+    Availability {
+        signal: LatencyTtft,
+        why: "queue and prefill are separate; there is no first-token histogram",
+    },
     Availability { signal: KvUsage, why: "only the batch's token limit is shown" },
     Availability { signal: RequestsPreempted, why: "it reserves the declared output and does not preempt" },
     Availability { signal: TokensPerStep, why: "steps are not counted by size" },
@@ -43,7 +46,11 @@ const AVAILABILITY: &[Availability] = &[
 
 const FLAGS: &[Flag] = &[
     Flag { names: &["--max-batch-size"], setting: Setting::MaxSequences, value: FlagValue::Number },
-    Flag { names: &["--max-concurrent-requests"], setting: Setting::ConcurrencyLimit, value: FlagValue::Number },
+    Flag {
+        names: &["--max-concurrent-requests"],
+        setting: Setting::ConcurrencyLimit,
+        value: FlagValue::Number,
+    },
     Flag { names: &["--max-batch-prefill-tokens"], setting: Setting::TokenBudget, value: FlagValue::Number },
     Flag { names: &["--max-batch-total-tokens"], setting: Setting::KvCapacity, value: FlagValue::Number },
     Flag { names: &["--max-total-tokens"], setting: Setting::ContextWindow, value: FlagValue::Number },

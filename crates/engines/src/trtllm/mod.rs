@@ -34,7 +34,8 @@ const METRICS: &[MetricRow] = &[
     row(KvUsage, "nv_trt_llm_kv_cache_block_metrics").how(How::Where("kv_cache_block_type", &["fraction"])),
     row(KvCapacity, "trtllm_kv_cache_max_blocks").how(How::Times("trtllm_kv_cache_tokens_per_block")),
     row(KvHostUsage, "trtllm_kv_cache_host_utilization"),
-    row(KvPrefixHits, "trtllm_kv_cache_reused_blocks_total").how(How::Times("trtllm_kv_cache_tokens_per_block")),
+    row(KvPrefixHits, "trtllm_kv_cache_reused_blocks_total")
+        .how(How::Times("trtllm_kv_cache_tokens_per_block")),
     row(KvPrefixHitRatio, "trtllm_kv_cache_hit_rate"),
     row(KvOffloadLoad, "trtllm_kv_cache_onboard_bytes_total"),
     row(KvOffloadStore, "trtllm_kv_cache_offload_bytes_total"),
@@ -48,15 +49,30 @@ const METRICS: &[MetricRow] = &[
 
 const AVAILABILITY: &[Availability] = &[
     Availability { signal: LatencyItl, why: "it records per-request TPOT, not gaps" },
-    Availability { signal: RequestsPreempted, why: "paused requests are a gauge, and only under MAX_UTILIZATION" },
+    Availability {
+        signal: RequestsPreempted,
+        why: "paused requests are a gauge, and only under MAX_UTILIZATION",
+    },
     Availability { signal: TokensPerStep, why: "only context tokens are shown" },
     Availability { signal: TokensMaxParam, why: "the clients' limits are not recorded" },
 ];
 
 const FLAGS: &[Flag] = &[
-    Flag { names: &["--max_batch_size", "--max-batch-size"], setting: Setting::MaxSequences, value: FlagValue::Number },
-    Flag { names: &["--max_num_tokens", "--max-num-tokens"], setting: Setting::TokenBudget, value: FlagValue::Number },
-    Flag { names: &["--max_seq_len", "--max-seq-len"], setting: Setting::ContextWindow, value: FlagValue::Number },
+    Flag {
+        names: &["--max_batch_size", "--max-batch-size"],
+        setting: Setting::MaxSequences,
+        value: FlagValue::Number,
+    },
+    Flag {
+        names: &["--max_num_tokens", "--max-num-tokens"],
+        setting: Setting::TokenBudget,
+        value: FlagValue::Number,
+    },
+    Flag {
+        names: &["--max_seq_len", "--max-seq-len"],
+        setting: Setting::ContextWindow,
+        value: FlagValue::Number,
+    },
     Flag { names: &["--tp_size", "--tp-size"], setting: Setting::TensorParallel, value: FlagValue::Number },
     Flag {
         names: &["--kv_cache_free_gpu_memory_fraction", "--kv-cache-free-gpu-memory-fraction"],

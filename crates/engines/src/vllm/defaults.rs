@@ -23,7 +23,13 @@ struct Default {
     value: f64,
 }
 
-const fn default(setting: Setting, hardware: Option<Hardware>, since: &'static str, until: &'static str, value: f64) -> Default {
+const fn default(
+    setting: Setting,
+    hardware: Option<Hardware>,
+    since: &'static str,
+    until: &'static str,
+    value: f64,
+) -> Default {
     Default { setting, hardware, range: VersionRange { since, until }, value }
 }
 

@@ -1,8 +1,8 @@
 //! vLLM's log lines: resolved settings and signatures.
 
 use crate::Meaning::{
-    Compiling, EngineDied, GpuOutOfMemory, GraphsOff, KernelFallback, NoRoomForKv, Paused, Preempted, PromptTooLong,
-    WorkerSilent,
+    Compiling, EngineDied, GpuOutOfMemory, GraphsOff, KernelFallback, NoRoomForKv, Paused, Preempted,
+    PromptTooLong, WorkerSilent,
 };
 use crate::Setting::*;
 use crate::dialect::LogValue;
@@ -17,13 +17,28 @@ pub(super) const VALUES: &[LogValue] = &[
         setting: TokenBudget,
         scale: 1.0,
     },
-    LogValue { line: "Using max model len ", after: "Using max model len ", setting: ContextWindow, scale: 1.0 },
+    LogValue {
+        line: "Using max model len ",
+        after: "Using max model len ",
+        setting: ContextWindow,
+        scale: 1.0,
+    },
     LogValue { line: "KV cache size: ", after: "KV cache size: ", setting: KvCapacity, scale: 1.0 },
-    LogValue { line: "Maximum concurrency for ", after: "per request: ", setting: MaxConcurrency, scale: 1.0 },
+    LogValue {
+        line: "Maximum concurrency for ",
+        after: "per request: ",
+        setting: MaxConcurrency,
+        scale: 1.0,
+    },
     LogValue { line: "Available KV cache memory: ", after: "memory: ", setting: KvBytes, scale: GIB },
     LogValue { line: "Model loading took ", after: "took ", setting: WeightBytes, scale: GIB },
     LogValue { line: "Graph capturing finished in ", after: "took ", setting: GraphBytes, scale: GIB },
-    LogValue { line: "init engine (profile, create kv cache", after: "took ", setting: InitSeconds, scale: 1.0 },
+    LogValue {
+        line: "init engine (profile, create kv cache",
+        after: "took ",
+        setting: InitSeconds,
+        scale: 1.0,
+    },
     LogValue { line: "torch.compile took ", after: "took ", setting: CompileSeconds, scale: 1.0 },
 ];
 

@@ -21,7 +21,9 @@ pub(super) const METRICS: &[MetricRow] = &[
     row(RequestsWaitingKvFetch, "vllm:num_requests_kv_fetch_by_stage").since("0.32.0"),
     row(RequestsSwapped, "vllm:num_requests_swapped").since("0.2.3").until("0.9.0.1"),
     row(RequestsFinished, "vllm:request_success_total").by("finished_reason").since("0.4.2"),
-    row(RequestsErrors, "vllm:request_success_total").how(How::Where("finished_reason", &["error"])).since("0.14.0"),
+    row(RequestsErrors, "vllm:request_success_total")
+        .how(How::Where("finished_reason", &["error"]))
+        .since("0.14.0"),
     row(RequestsRejected, "vllm:admission_rejections_total").by("reason").since("0.32.0"),
     row(RequestsPreempted, "vllm:num_preemptions_total").since("0.4.3"),
     row(RequestsPreemptionsEach, "vllm:request_num_preemptions").since("0.30.0"),
@@ -57,7 +59,9 @@ pub(super) const METRICS: &[MetricRow] = &[
     row(KvCapacity, "vllm:cache_config_info")
         .how(How::LabelProduct("num_gpu_blocks", "block_size"))
         .since("0.3.3"),
-    row(KvMaxConcurrency, "vllm:cache_config_info").how(How::Label("kv_cache_max_concurrency")).since("0.24.0"),
+    row(KvMaxConcurrency, "vllm:cache_config_info")
+        .how(How::Label("kv_cache_max_concurrency"))
+        .since("0.24.0"),
     row(KvHostUsage, "vllm:kv_offload_cpu_cache_usage_perc").since("0.24.0"),
     row(KvHostUsage, "vllm:cpu_cache_usage_perc").since("0.2.3").until("0.9.0.1"),
     row(KvPrefixQueries, "vllm:prefix_cache_queries_total").since("0.9.2"),
@@ -100,7 +104,10 @@ pub(super) const METRICS: &[MetricRow] = &[
     row(EngineAwake, "vllm:engine_sleep_state").how(How::Where("sleep_state", &["awake"])).since("0.11.1"),
     row(ProcessStart, "process_start_time_seconds"),
     row(ProcessCpu, "process_cpu_seconds_total"),
-    row(HttpResponses, "http_requests_total").how(How::Where("method", &["POST"])).by("status").since("0.8.3"),
+    row(HttpResponses, "http_requests_total")
+        .how(How::Where("method", &["POST"]))
+        .by("status")
+        .since("0.8.3"),
 ];
 
 pub(super) const AVAILABILITY: &[Availability] = &[
@@ -108,9 +115,15 @@ pub(super) const AVAILABILITY: &[Availability] = &[
         signal: RequestsAborted,
         why: "a client that hangs up leaves no trace in vLLM's counters",
     },
-    Availability { signal: LatencyStep, why: "only the per-iteration log has it (--enable-logging-iteration-details)" },
+    Availability {
+        signal: LatencyStep,
+        why: "only the per-iteration log has it (--enable-logging-iteration-details)",
+    },
     Availability { signal: ComputeGraphPasses, why: "only --cudagraph-metrics logs it" },
     Availability { signal: ComputeGraphNow, why: "only --cudagraph-metrics logs it" },
     Availability { signal: KvEvicted, why: "--kv-cache-metrics samples block lifetimes instead" },
-    Availability { signal: SchedulerSlots, why: "the cap is in the start-up log and, in dev mode, /server_info" },
+    Availability {
+        signal: SchedulerSlots,
+        why: "the cap is in the start-up log and, in dev mode, /server_info",
+    },
 ];

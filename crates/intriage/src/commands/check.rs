@@ -7,7 +7,9 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use intriage_case::{Case, Intent, Objective, Profile};
 use intriage_diagnose::diagnose;
-use intriage_observe::{Access, Address, Limits, Progress, Watch, open, read_log, redact_command_line, save, watch};
+use intriage_observe::{
+    Access, Address, Limits, Progress, Watch, open, read_log, redact_command_line, save, watch,
+};
 
 use super::print;
 use crate::cli::{CheckArgs, ProfileArg};
@@ -27,7 +29,10 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
     case.logs.extend(logs);
     if let Some(path) = &args.save {
         save(&case, path)?;
-        anstream::eprintln!("saved {} (keys in settings are masked; logs and labels are kept as they are)", path.display());
+        anstream::eprintln!(
+            "saved {} (keys in settings are masked; logs and labels are kept as they are)",
+            path.display()
+        );
     }
     let diagnosis = diagnose(&case, &thresholds);
     print::diagnosis(&diagnosis, args.format)?;
@@ -75,7 +80,9 @@ fn collect(args: &CheckArgs) -> Result<Case, Failure> {
     }
     let address: Address = args.target.parse().map_err(|e| Failure::Usage(format!("{e}")))?;
     if args.window < args.interval {
-        return Err(Failure::Usage("--window is shorter than --interval: at least two scrapes are needed".into()));
+        return Err(Failure::Usage(
+            "--window is shorter than --interval: at least two scrapes are needed".into(),
+        ));
     }
     let plan = Watch {
         address,
@@ -100,11 +107,14 @@ fn collect(args: &CheckArgs) -> Result<Case, Failure> {
 fn access(args: &CheckArgs) -> Result<Access, Failure> {
     let mut headers = Vec::new();
     for header in &args.header {
-        let (name, value) = header.split_once(':').ok_or_else(|| Failure::Usage("a header is written 'Name: value'".into()))?;
+        let (name, value) = header
+            .split_once(':')
+            .ok_or_else(|| Failure::Usage("a header is written 'Name: value'".into()))?;
         headers.push((name.trim().to_owned(), value.trim().to_owned()));
     }
     if let Some(path) = &args.bearer_token_file {
-        let token = std::fs::read_to_string(path).map_err(|e| Failure::File { path: path.display().to_string(), why: e.to_string() })?;
+        let token = std::fs::read_to_string(path)
+            .map_err(|e| Failure::File { path: path.display().to_string(), why: e.to_string() })?;
         headers.push(("Authorization".into(), format!("Bearer {}", token.trim())));
     }
     Ok(Access { headers, ca_file: args.ca_file.clone(), insecure: args.insecure })
@@ -117,7 +127,9 @@ fn progress(window: Duration) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(window.as_millis() as u64);
-    if let Ok(style) = ProgressStyle::with_template("watching {bar:30} {msg} {eta} left (Ctrl-C judges what there is)") {
+    if let Ok(style) =
+        ProgressStyle::with_template("watching {bar:30} {msg} {eta} left (Ctrl-C judges what there is)")
+    {
         bar.set_style(style);
     }
     bar

@@ -17,9 +17,15 @@ pub(crate) fn run(cause: Option<&str>) -> Result<Outcome, Failure> {
 
 /// Names the causes that share a word with what was asked for.
 fn unknown(id: &str) -> Failure {
-    let near: Vec<&str> =
-        catalogue().map(|c| c.id).filter(|known| id.split('-').any(|word| word.len() > 1 && known.contains(word))).collect();
-    let hint = if near.is_empty() { "`intriage explain` lists them".to_owned() } else { format!("did you mean {}?", near.join(", ")) };
+    let near: Vec<&str> = catalogue()
+        .map(|c| c.id)
+        .filter(|known| id.split('-').any(|word| word.len() > 1 && known.contains(word)))
+        .collect();
+    let hint = if near.is_empty() {
+        "`intriage explain` lists them".to_owned()
+    } else {
+        format!("did you mean {}?", near.join(", "))
+    };
     Failure::Usage(format!("there is no cause called {id:?}; {hint}"))
 }
 

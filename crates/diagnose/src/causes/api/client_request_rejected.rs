@@ -19,7 +19,10 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     confirmed_by: &["a share of the answers is 4xx other than 429", "the log or the answer names the reason"],
     refuted_by: &["no answer is 4xx", "errors are 5xx: the server's side"],
     look_alikes: &[
-        LookAlike { cause: "overload-shedding", tell: "there the answers are 429, 503 or 529 and come with load" },
+        LookAlike {
+            cause: "overload-shedding",
+            tell: "there the answers are 429, 503 or 529 and come with load",
+        },
         LookAlike { cause: "silent-context-truncation", tell: "there the answer is 200 and the text is cut" },
         LookAlike { cause: "engine-crash-5xx", tell: "there the answers are 5xx" },
     ],
@@ -30,9 +33,20 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
         if_not: "It still fails.",
     },
     remedies: &[
-        Remedy::any("in the client: prompt + max_tokens at most the context window (count with /tokenize), a model id from /v1/models, a valid key", "work in the client"),
-        Remedy::of(Engine::Vllm, "raise --max-model-len if the KV pool allows it; --served-model-name for aliases", "one request may take more of the pool"),
-        Remedy::of(Engine::Sglang, "raise --context-length; --served-model-name", "one request may take more of the pool"),
+        Remedy::any(
+            "in the client: prompt + max_tokens at most the context window (count with /tokenize), a model id from /v1/models, a valid key",
+            "work in the client",
+        ),
+        Remedy::of(
+            Engine::Vllm,
+            "raise --max-model-len if the KV pool allows it; --served-model-name for aliases",
+            "one request may take more of the pool",
+        ),
+        Remedy::of(
+            Engine::Sglang,
+            "raise --context-length; --served-model-name",
+            "one request may take more of the pool",
+        ),
         Remedy::of(Engine::LlamaCpp, "raise -c, or use fewer slots (-np): each slot owns its part", "memory"),
     ],
     effect: "The refused share goes to zero.",
@@ -44,12 +58,16 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 fn judge(e: &Evidence<'_>) -> Judgement {
     let refused = refused(e);
     let share = refused.as_ref().map_or(Ratio(0.0), |r| r.share);
-    let mut w = Weighing::new().requires(refused.as_ref().map_or_else(|| unknown(e, Signal::HttpResponses), |r| r.test(e)));
+    let mut w = Weighing::new()
+        .requires(refused.as_ref().map_or_else(|| unknown(e, Signal::HttpResponses), |r| r.test(e)));
     w = w.supports(reason_is_named(e));
     let count = refused.map_or(0.0, |r| r.count);
-    let window = e.setting(Setting::ContextWindow).map_or(String::new(), |n| format!("; the context window is {}", Tokens(n)));
+    let window = e
+        .setting(Setting::ContextWindow)
+        .map_or(String::new(), |n| format!("; the context window is {}", Tokens(n)));
     let says = format!("{} ({share}) were refused as invalid{window}", Requests(count));
-    let impact = Impact { on: ImpactOn::Errors, share, time: None, says: format!("{share} of the requests fail") };
+    let impact =
+        Impact { on: ImpactOn::Errors, share, time: None, says: format!("{share} of the requests fail") };
     w.conclude(says, impact)
 }
 
@@ -61,7 +79,10 @@ struct Refused {
 impl Refused {
     fn test(&self, e: &Evidence<'_>) -> Test {
         let says = format!("{:.0} answers were 4xx, {} of all", self.count, self.share);
-        Test::when(self.share.get() >= e.limit(Limit::RejectShare), e.fact(Signal::HttpResponses, says, self.count))
+        Test::when(
+            self.share.get() >= e.limit(Limit::RejectShare),
+            e.fact(Signal::HttpResponses, says, self.count),
+        )
     }
 }
 
@@ -81,13 +102,26 @@ fn refused(e: &Evidence<'_>) -> Option<Refused> {
 
 fn reason_is_named(e: &Evidence<'_>) -> Test {
     if let Some(event) = e.observed.log.first(Meaning::PromptTooLong) {
-        let mut fact = e.derived(format!("the log says: {}", event.excerpt), Quantity::new(f64::from(event.count), Unit::Events), "log");
+        let mut fact = e.derived(
+            format!("the log says: {}", event.excerpt),
+            Quantity::new(f64::from(event.count), Unit::Events),
+            "log",
+        );
         fact.source = event.source();
         return Test::Holds(fact);
     }
-    let codes: Vec<String> = e.observed.log.answers.iter().filter(|(s, _)| (400..500).contains(*s)).map(|(s, n)| format!("{n} × {s}")).collect();
+    let codes: Vec<String> = e
+        .observed
+        .log
+        .answers
+        .iter()
+        .filter(|(s, _)| (400..500).contains(*s))
+        .map(|(s, n)| format!("{n} × {s}"))
+        .collect();
     if codes.is_empty() {
-        return Test::Unknown("the error text is in the answers, not in the metrics: look at one failing answer".into());
+        return Test::Unknown(
+            "the error text is in the answers, not in the metrics: look at one failing answer".into(),
+        );
     }
     let mut fact = e.derived(format!("the access log has {}", codes.join(", ")), Ratio(1.0), "access lines");
     fact.value = None;
@@ -130,7 +164,9 @@ mod tests {
 
     #[test]
     fn an_engine_that_counts_no_answers_cannot_tell() {
-        let j = Given::engine(intriage_engines::Engine::LlamaCpp, "b10500").gauge(RequestsRunning, 1.0).judge(&CAUSE);
+        let j = Given::engine(intriage_engines::Engine::LlamaCpp, "b10500")
+            .gauge(RequestsRunning, 1.0)
+            .judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::CannotTell);
         assert!(j.missing[0].contains("llama.cpp does not expose"), "{:?}", j.missing);
     }

@@ -14,14 +14,24 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     class: Class::Api,
     layer: Layer::Application,
     summary: "The engine process died, or dies again and again: a CUDA error, a failed assertion, out of memory, a kill.",
-    symptoms: &["500 and 503 in a burst, all streams cut at once", "counters start again from zero", "the port refuses connections"],
-    confirmed_by: &["the server stops answering, restarts, or answers 5xx", "the log tells of the death at that time"],
+    symptoms: &[
+        "500 and 503 in a burst, all streams cut at once",
+        "counters start again from zero",
+        "the port refuses connections",
+    ],
+    confirmed_by: &[
+        "the server stops answering, restarts, or answers 5xx",
+        "the log tells of the death at that time",
+    ],
     refuted_by: &["the server answered throughout without a restart"],
     look_alikes: &[
         LookAlike { cause: "runtime-oom-non-kv", tell: "there the log has an out-of-memory traceback" },
         LookAlike { cause: "gpu-ecc-xid-fault", tell: "there the kernel log has an Xid first" },
         LookAlike { cause: "overload-shedding", tell: "there 503 come while the engine works" },
-        LookAlike { cause: "engine-stalled-not-admitting", tell: "there the server answers and no token moves" },
+        LookAlike {
+            cause: "engine-stalled-not-admitting",
+            tell: "there the server answers and no token moves",
+        },
     ],
     probe: Probe {
         name: "crash-replay",
@@ -30,8 +40,15 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
         if_not: "None does: look at the hardware and at who killed the process.",
     },
     remedies: &[
-        Remedy::any("read the first error in the log (later ones follow from it), keep the stack and the in-flight requests, go back to the last good version", "capacity until it is found"),
-        Remedy::of(Engine::Vllm, "VLLM_LOGGING_LEVEL=DEBUG and --enforce-eager on a canary to localise it; look for orphaned VLLM::EngineCore processes before restarting", "slow canary"),
+        Remedy::any(
+            "read the first error in the log (later ones follow from it), keep the stack and the in-flight requests, go back to the last good version",
+            "capacity until it is found",
+        ),
+        Remedy::of(
+            Engine::Vllm,
+            "VLLM_LOGGING_LEVEL=DEBUG and --enforce-eager on a canary to localise it; look for orphaned VLLM::EngineCore processes before restarting",
+            "slow canary",
+        ),
         Remedy::of(Engine::Sglang, "--crash-dump-folder DIR keeps the requests that were in flight", "disk"),
     ],
     effect: "The process stays up.",
@@ -43,20 +60,34 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 fn judge(e: &Evidence<'_>) -> Judgement {
     let gone = gone(e);
     let died = death_in_log(e);
-    let others: Vec<&'static str> = catalogue().map(|c| c.id).filter(|id| *id != CAUSE.id && *id != "runtime-oom-non-kv").collect();
+    let others: Vec<&'static str> =
+        catalogue().map(|c| c.id).filter(|id| *id != CAUSE.id && *id != "runtime-oom-non-kv").collect();
     let mut w = Weighing::new().requires(gone.clone()).explains(&others);
     w = match died {
         Some(fact) => w.supports(Test::Holds(fact)),
         // A port that refuses is also what a stop or a redeploy looks like.
-        None => w.supports(Test::Unknown("no log tells of the death: a stop by hand or a redeploy looks the same".into())).at_most_likely(0.65),
+        None => w
+            .supports(Test::Unknown(
+                "no log tells of the death: a stop by hand or a redeploy looks the same".into(),
+            ))
+            .at_most_likely(0.65),
     };
     let what = match &gone {
         Test::Holds(fact) => fact.says.clone(),
         _ => String::new(),
     };
-    let reason = e.observed.log.first(Meaning::EngineDied).map_or(String::new(), |event| format!("; the log says: {}", event.excerpt));
+    let reason = e
+        .observed
+        .log
+        .first(Meaning::EngineDied)
+        .map_or(String::new(), |event| format!("; the log says: {}", event.excerpt));
     let says = format!("{what}{reason}");
-    let impact = Impact { on: ImpactOn::Availability, share: Ratio(1.0), time: None, says: "nothing is served while it is down".into() };
+    let impact = Impact {
+        on: ImpactOn::Availability,
+        share: Ratio(1.0),
+        time: None,
+        says: "nothing is served while it is down".into(),
+    };
     w.conclude(says, impact)
 }
 
@@ -68,7 +99,8 @@ fn gone(e: &Evidence<'_>) -> Test {
         && at > last
     {
         let failed = o.failed.iter().filter(|(t, _)| t > last).count();
-        let says = format!("the server stopped answering: the last {failed} scrape(s) failed ({})", short(why));
+        let says =
+            format!("the server stopped answering: the last {failed} scrape(s) failed ({})", short(why));
         return Test::Holds(fact(says, failed as f64, Source::Scrape));
     }
     if e.restarts() > 0 {
@@ -77,8 +109,14 @@ fn gone(e: &Evidence<'_>) -> Test {
     }
     let failed = e.answered(|status| status >= 500);
     let all = e.delta(Signal::HttpResponses).unwrap_or(0.0);
-    if o.log.first(Meaning::EngineDied).is_some() && Ratio::of(failed, all).is_some_and(|r| r.get() > e.limit(Limit::ErrorShare)) {
-        return Test::Holds(e.fact(Signal::HttpResponses, format!("{failed:.0} of {all:.0} answers were 5xx"), failed));
+    if o.log.first(Meaning::EngineDied).is_some()
+        && Ratio::of(failed, all).is_some_and(|r| r.get() > e.limit(Limit::ErrorShare))
+    {
+        return Test::Holds(e.fact(
+            Signal::HttpResponses,
+            format!("{failed:.0} of {all:.0} answers were 5xx"),
+            failed,
+        ));
     }
     if o.times.is_empty() {
         return Test::Unknown("the server never answered, so nothing shows that it once worked".into());
@@ -108,10 +146,14 @@ mod tests {
     use crate::diagnosis::Outcome;
     use crate::testing::Given;
 
-    const DEATH: &str = "(EngineCore pid=9) ERROR 11-15 03:53:10 [core.py:1512] EngineCore encountered a fatal error.\n";
+    const DEATH: &str =
+        "(EngineCore pid=9) ERROR 11-15 03:53:10 [core.py:1512] EngineCore encountered a fatal error.\n";
 
     fn serving() -> Given {
-        Given::vllm("0.32.0").gauge(RequestsRunning, 4.0).counter(TokensGenerated, 900.0).finished("stop", 12.0)
+        Given::vllm("0.32.0")
+            .gauge(RequestsRunning, 4.0)
+            .counter(TokensGenerated, 900.0)
+            .finished("stop", 12.0)
     }
 
     #[test]
@@ -130,7 +172,8 @@ mod tests {
 
     #[test]
     fn counters_that_start_again_are_a_restart() {
-        let j = serving().counters(TokensGenerated, &[100.0, 200.0, 300.0, 5.0, 50.0]).log(DEATH).judge(&CAUSE);
+        let j =
+            serving().counters(TokensGenerated, &[100.0, 200.0, 300.0, 5.0, 50.0]).log(DEATH).judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::Confirmed);
     }
 
@@ -146,6 +189,9 @@ mod tests {
 
     #[test]
     fn refusals_under_load_are_the_look_alike() {
-        assert_eq!(serving().answered("2xx", 50.0).answered("5xx", 50.0).judge(&CAUSE).outcome, Outcome::RuledOut);
+        assert_eq!(
+            serving().answered("2xx", 50.0).answered("5xx", 50.0).judge(&CAUSE).outcome,
+            Outcome::RuledOut
+        );
     }
 }

@@ -1,12 +1,11 @@
 //! Errors and rejections: the request, deliberate shedding, or a dying engine?
 
-use super::Cause;
-
 mod client_request_rejected;
 mod engine_crash_5xx;
+mod overload_shedding;
+
+use super::Cause;
 
 /// The causes of this class, in the order of the catalogue.
-pub(super) const CAUSES: &[&Cause] = &[
-    &client_request_rejected::CAUSE,
-    &engine_crash_5xx::CAUSE,
-];
+pub(super) const CAUSES: &[&Cause] =
+    &[&client_request_rejected::CAUSE, &overload_shedding::CAUSE, &engine_crash_5xx::CAUSE];

@@ -52,8 +52,15 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         // A load test with ignore_eos looks the same in every counter.
         .at_most_likely(0.6);
     let output = Tokens(e.mean(Signal::TokensOutputEach).unwrap_or(0.0));
-    let says = format!("no answer stops by itself: all run to their limit of about {output}, as if an end token were missing");
-    let impact = Impact { on: ImpactOn::E2e, share, time: Some(Seconds(decode)), says: format!("{} of decoding per request, most of it perhaps for nothing", Seconds(decode)) };
+    let says = format!(
+        "no answer stops by itself: all run to their limit of about {output}, as if an end token were missing"
+    );
+    let impact = Impact {
+        on: ImpactOn::E2e,
+        share,
+        time: Some(Seconds(decode)),
+        says: format!("{} of decoding per request, most of it perhaps for nothing", Seconds(decode)),
+    };
     w.conclude(says, impact)
 }
 
@@ -61,11 +68,16 @@ fn none_stops(e: &Evidence<'_>) -> Test {
     let (Some(all), Some(length)) = (e.finished(), e.delta_by(Signal::RequestsFinished, "length")) else {
         return unknown(e, Signal::RequestsFinished);
     };
-    let Some(share) = Ratio::of(length, all.get()) else { return Test::Unknown("no request finished in the window".into()) };
+    let Some(share) = Ratio::of(length, all.get()) else {
+        return Test::Unknown("no request finished in the window".into());
+    };
     let says = format!("{share} of {} ended at their limit", Requests(all.get()));
     let fact = e.fact(Signal::RequestsFinished, says, length);
     if all.get() < e.limit(Limit::RunawaySample) {
-        return Test::Unknown(format!("only {} finished: too few to say that answers do not stop", Requests(all.get())));
+        return Test::Unknown(format!(
+            "only {} finished: too few to say that answers do not stop",
+            Requests(all.get())
+        ));
     }
     Test::when(share.get() >= e.limit(Limit::RunawayShare), fact)
 }
@@ -77,7 +89,8 @@ fn limits_are_generous(e: &Evidence<'_>) -> Test {
 }
 
 fn limits_are_filled(e: &Evidence<'_>) -> Test {
-    let (Some(output), Some(limit)) = (e.mean(Signal::TokensOutputEach), e.mean(Signal::TokensMaxParam)) else {
+    let (Some(output), Some(limit)) = (e.mean(Signal::TokensOutputEach), e.mean(Signal::TokensMaxParam))
+    else {
         return unknown(e, Signal::TokensOutputEach);
     };
     let says = format!("answers are {} long, {} of what is allowed", Tokens(output), Ratio(output / limit));
@@ -86,7 +99,10 @@ fn limits_are_filled(e: &Evidence<'_>) -> Test {
 
 fn weights_are_made_up(e: &Evidence<'_>) -> Test {
     match e.observed.config.text(Setting::LoadFormat) {
-        Some("dummy") => Test::Holds(e.setting_fact(Setting::LoadFormat, "the weights are made up (load format dummy): they never choose to stop")),
+        Some("dummy") => Test::Holds(e.setting_fact(
+            Setting::LoadFormat,
+            "the weights are made up (load format dummy): they never choose to stop",
+        )),
         _ => Test::Unknown("how the weights were loaded is not stated".into()),
     }
 }
@@ -120,12 +136,18 @@ mod tests {
 
     #[test]
     fn answers_that_stop_rule_it_out() {
-        assert_eq!(runaway().finished("stop", 15.0).finished("length", 1.0).judge(&CAUSE).outcome, Outcome::RuledOut);
+        assert_eq!(
+            runaway().finished("stop", 15.0).finished("length", 1.0).judge(&CAUSE).outcome,
+            Outcome::RuledOut
+        );
     }
 
     #[test]
     fn short_limits_are_filled_by_ordinary_answers() {
-        let j = runaway().observed(TokensMaxParam, &[(64.0, 16.0)]).observed(TokensOutputEach, &[(64.0, 16.0)]).judge(&CAUSE);
+        let j = runaway()
+            .observed(TokensMaxParam, &[(64.0, 16.0)])
+            .observed(TokensOutputEach, &[(64.0, 16.0)])
+            .judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::RuledOut);
     }
 

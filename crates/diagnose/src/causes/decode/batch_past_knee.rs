@@ -111,9 +111,10 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     };
     let knee = knee(&fit, limit).floor();
     if let Some(flag) = cap_flag(e) {
-        w = w.advise(format!(
-            "{flag} {knee:.0}: by the line through this window that many keep {limit} a token"
-        ), "the rest waits, or goes to another replica");
+        w = w.advise(
+            format!("{flag} {knee:.0}: by the line through this window that many keep {limit} a token"),
+            "the rest waits, or goes to another replica",
+        );
     }
     let itl = e.account.itl.unwrap_or(0.0);
     let says = format!(

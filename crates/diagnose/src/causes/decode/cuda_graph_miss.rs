@@ -56,10 +56,19 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .requires(decode_dominates(e))
         .refuted_by(card_is_busy(e))
         .supports(card_waits(e));
-    let why = if e.observed.config.switch(Setting::EagerMode) == Some(true) { "eager mode is on" } else { "the batch exceeds the captured graphs" };
+    let why = if e.observed.config.switch(Setting::EagerMode) == Some(true) {
+        "eager mode is on"
+    } else {
+        "the batch exceeds the captured graphs"
+    };
     let card = busy.map_or(String::new(), |b| format!(" while the card runs kernels only {b} of the time"));
     let says = format!("{why}, so each token takes {}{card}", Seconds(itl));
-    let impact = Impact { on: ImpactOn::Tpot, share, time: Some(Seconds(lost)), says: format!("about {} per request, {share} of its life", Seconds(lost)) };
+    let impact = Impact {
+        on: ImpactOn::Tpot,
+        share,
+        time: Some(Seconds(lost)),
+        says: format!("about {} per request, {share} of its life", Seconds(lost)),
+    };
     w.conclude(says, impact)
 }
 
@@ -71,8 +80,12 @@ fn graphs_are_missed(e: &Evidence<'_>) -> Test {
         let says = format!("{} of the scrapes saw a step inside a CUDA graph", Ratio(now));
         return Test::when(now < 0.5, e.fact(Signal::ComputeGraphNow, says, now));
     }
-    let (Some(largest), Some(running)) = (e.setting(Setting::GraphMaxBatch), e.mean_busy(Signal::RequestsRunning)) else {
-        return Test::Unknown("whether CUDA graphs are in use is stated nowhere: give --engine-args or --log".into());
+    let (Some(largest), Some(running)) =
+        (e.setting(Setting::GraphMaxBatch), e.mean_busy(Signal::RequestsRunning))
+    else {
+        return Test::Unknown(
+            "whether CUDA graphs are in use is stated nowhere: give --engine-args or --log".into(),
+        );
     };
     let says = format!("{} running, graphs are captured up to a batch of {largest:.0}", Requests(running));
     Test::when(running > largest, e.fact(Signal::RequestsRunning, says, running))
@@ -89,11 +102,17 @@ fn card_waits(e: &Evidence<'_>) -> Test {
     match e.observed.gpu.busy_share() {
         // The refutation above already says how busy it is.
         Some(busy) if busy.get() < e.limit(Limit::GpuBusyLow) => {
-            let mut fact = e.derived(format!("no kernel runs {} of the time", Ratio(1.0 - busy.get())), busy, "nvidia-smi dmon");
+            let mut fact = e.derived(
+                format!("no kernel runs {} of the time", Ratio(1.0 - busy.get())),
+                busy,
+                "nvidia-smi dmon",
+            );
             fact.source = Source::Gpu { tool: "nvidia-smi dmon".into() };
             Test::Holds(fact)
         }
-        _ => Test::Unknown("no GPU readings were given (nvidia-smi dmon): how long the card waits is an estimate".into()),
+        _ => Test::Unknown(
+            "no GPU readings were given (nvidia-smi dmon): how long the card waits is an estimate".into(),
+        ),
     }
 }
 
@@ -145,7 +164,10 @@ mod tests {
     #[test]
     fn graphs_in_use_are_the_look_alike() {
         assert_eq!(eager().flags("--max-num-seqs 256").judge(&CAUSE).outcome, Outcome::CannotTell);
-        assert_eq!(eager().flags("--max-cudagraph-capture-size 512").judge(&CAUSE).outcome, Outcome::RuledOut);
+        assert_eq!(
+            eager().flags("--max-cudagraph-capture-size 512").judge(&CAUSE).outcome,
+            Outcome::RuledOut
+        );
     }
 
     #[test]

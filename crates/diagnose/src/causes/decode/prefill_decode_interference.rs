@@ -100,10 +100,13 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .at_most_likely(0.6);
     if let (Some(Engine::Vllm), Some(budget)) = (e.observed.identity.engine, e.setting(Setting::TokenBudget))
     {
-        w = w.advise(format!(
-            "--max-num-batched-tokens {budget:.0} → {:.0}: a full step takes about half as long",
-            budget / 2.0
-        ), "long prompts take more steps, so their first token comes later");
+        w = w.advise(
+            format!(
+                "--max-num-batched-tokens {budget:.0} → {:.0}: a full step takes about half as long",
+                budget / 2.0
+            ),
+            "long prompts take more steps, so their first token comes later",
+        );
     }
     let slowed = e.account.interference.map_or(0.0, |p| p.value) + e.account.stalls.map_or(0.0, |p| p.value);
     let says = format!(

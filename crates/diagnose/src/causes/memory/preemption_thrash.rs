@@ -15,14 +15,34 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     class: Class::Memory,
     layer: Layer::Memory,
     summary: "Admitted requests outgrow the KV pool while they decode, so some are thrown back and computed again.",
-    symptoms: &["single answers stand still for seconds in the middle", "tokens per second fall while the batch is full", "the preemption or retraction counter climbs"],
-    confirmed_by: &["more than one preemption a minute and one per hundred requests", "the pool is full in most busy scrapes", "gaps between tokens many times the median"],
+    symptoms: &[
+        "single answers stand still for seconds in the middle",
+        "tokens per second fall while the batch is full",
+        "the preemption or retraction counter climbs",
+    ],
+    confirmed_by: &[
+        "more than one preemption a minute and one per hundred requests",
+        "the pool is full in most busy scrapes",
+        "gaps between tokens many times the median",
+    ],
     refuted_by: &["the counter stands still, whatever the pool's gauge says"],
     look_alikes: &[
-        LookAlike { cause: "benign-high-kv-occupancy", tell: "there the gauge is as high and the counter stands still" },
-        LookAlike { cause: "kv-capacity-limited-queue", tell: "there requests wait before they start instead of being thrown back" },
-        LookAlike { cause: "host-memory-pressure", tell: "there the host swaps and the counter stands still" },
-        LookAlike { cause: "workload-mix-shift", tell: "longer answers may be the driver: compare output lengths with a baseline" },
+        LookAlike {
+            cause: "benign-high-kv-occupancy",
+            tell: "there the gauge is as high and the counter stands still",
+        },
+        LookAlike {
+            cause: "kv-capacity-limited-queue",
+            tell: "there requests wait before they start instead of being thrown back",
+        },
+        LookAlike {
+            cause: "host-memory-pressure",
+            tell: "there the host swaps and the counter stands still",
+        },
+        LookAlike {
+            cause: "workload-mix-shift",
+            tell: "longer answers may be the driver: compare output lengths with a baseline",
+        },
     ],
     probe: Probe {
         name: "output-cap",
@@ -31,12 +51,32 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
         if_not: "It goes on.",
     },
     remedies: &[
-        Remedy::of(Engine::Vllm, "lower --max-num-seqs so that admitted requests fit to their end", "more wait before they start, fewer stall"),
-        Remedy::of(Engine::Vllm, "--watermark 0.02 to 0.05 keeps blocks free for growth", "slightly fewer admitted").since("0.24.0"),
-        Remedy::of(Engine::Vllm, "--kv-cache-dtype fp8, or a larger pool (--gpu-memory-utilization, remove --num-gpu-blocks-override)", "quality gate; out-of-memory risk"),
-        Remedy::of(Engine::Sglang, "--schedule-conservativeness 1.3, or lower --max-running-requests", "throughput"),
+        Remedy::of(
+            Engine::Vllm,
+            "lower --max-num-seqs so that admitted requests fit to their end",
+            "more wait before they start, fewer stall",
+        ),
+        Remedy::of(
+            Engine::Vllm,
+            "--watermark 0.02 to 0.05 keeps blocks free for growth",
+            "slightly fewer admitted",
+        )
+        .since("0.24.0"),
+        Remedy::of(
+            Engine::Vllm,
+            "--kv-cache-dtype fp8, or a larger pool (--gpu-memory-utilization, remove --num-gpu-blocks-override)",
+            "quality gate; out-of-memory risk",
+        ),
+        Remedy::of(
+            Engine::Sglang,
+            "--schedule-conservativeness 1.3, or lower --max-running-requests",
+            "throughput",
+        ),
         Remedy::of(Engine::TensorRtLlm, "capacity_scheduler_policy GUARANTEED_NO_EVICT", "throughput"),
-        Remedy::any("cap the output per route; do not schedule restarts: a paged pool does not fragment", "long answers are cut"),
+        Remedy::any(
+            "cap the output per route; do not schedule restarts: a paged pool does not fragment",
+            "long answers are cut",
+        ),
     ],
     effect: "Answers no longer stand still; total throughput usually rises although fewer run at once.",
     confirm: "requests.preempted stands still and the stalls segment goes to zero.",
@@ -47,16 +87,28 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 fn judge(e: &Evidence<'_>) -> Judgement {
     let lost = lost_to_stalls(e);
     // Requests still thrown back are in no histogram: the waiting gauge shows their share.
-    let unseen = if e.delta(Signal::RequestsPreempted) == Some(0.0) { e.account.waiting_share.unwrap_or(0.0) } else { 0.0 };
+    let unseen = if e.delta(Signal::RequestsPreempted) == Some(0.0) {
+        e.account.waiting_share.unwrap_or(0.0)
+    } else {
+        0.0
+    };
     let share = Ratio(e.account.share_of_life(lost).get().max(unseen));
-    let mut w = Weighing::new().requires(thrown_back(e)).requires(pool_is_exhausted(e)).supports(gaps_are_long(e, lost));
+    let mut w = Weighing::new()
+        .requires(thrown_back(e))
+        .requires(pool_is_exhausted(e))
+        .supports(gaps_are_long(e, lost));
     // Where stalls eat much of a request's life, the queue in front of them is their consequence:
     // computing the same tokens again takes the room and the time that would have served it.
     if share.get() >= e.limit(Limit::ThrashShare) {
         w = w.explains(&["kv-capacity-limited-queue"]);
     }
     if let Some(blocks) = e.setting(Setting::KvBlocksOverride) {
-        w = w.advise(format!("remove --num-gpu-blocks-override {blocks:.0}: it holds the pool below what the memory allows"), "a restart");
+        w = w.advise(
+            format!(
+                "remove --num-gpu-blocks-override {blocks:.0}: it holds the pool below what the memory allows"
+            ),
+            "a restart",
+        );
     }
     let count = e.delta(Signal::RequestsPreempted).unwrap_or(0.0).max(fell_back(e));
     let finished = e.finished().map_or(0.0, intriage_case::Requests::get);
@@ -82,7 +134,11 @@ fn lost_to_stalls(e: &Evidence<'_>) -> f64 {
 fn thrown_back(e: &Evidence<'_>) -> Test {
     let Some(count) = e.delta(Signal::RequestsPreempted) else {
         if let Some(event) = e.observed.log.first(Meaning::Preempted) {
-            let mut fact = e.derived(format!("the log tells of {} preemptions", event.count), Quantity::new(f64::from(event.count), Unit::Events), "log");
+            let mut fact = e.derived(
+                format!("the log tells of {} preemptions", event.count),
+                Quantity::new(f64::from(event.count), Unit::Events),
+                "log",
+            );
             fact.source = event.source();
             return Test::Holds(fact);
         }
@@ -92,7 +148,9 @@ fn thrown_back(e: &Evidence<'_>) -> Test {
     // The counter moves when a thrown-back request gets its next token; until then only the gauges tell.
     let seen = fell_back(e);
     if count == 0.0 && minutes > 0.0 && seen / minutes > e.limit(Limit::PreemptionsPerMinute) {
-        let says = format!("{seen:.0} went from running back to waiting while nothing finished; the counter lags until they run again");
+        let says = format!(
+            "{seen:.0} went from running back to waiting while nothing finished; the counter lags until they run again"
+        );
         return Test::Holds(e.fact(Signal::RequestsRunning, says, seen));
     }
     let per_minute = if minutes > 0.0 { count / minutes } else { 0.0 };
@@ -106,7 +164,10 @@ fn thrown_back(e: &Evidence<'_>) -> Test {
 
 /// Requests that left the batch for the queue in intervals in which nothing finished.
 fn fell_back(e: &Evidence<'_>) -> f64 {
-    let (Some(running), Some(waiting)) = (e.gauge(Signal::RequestsRunning), e.gauge(Signal::RequestsWaiting)) else { return 0.0 };
+    let (Some(running), Some(waiting)) = (e.gauge(Signal::RequestsRunning), e.gauge(Signal::RequestsWaiting))
+    else {
+        return 0.0;
+    };
     let finished = e.observed.series(Signal::RequestsFinished, None, None);
     let moved = |i: usize| -> Option<f64> {
         let done = finished.as_ref().map_or(Some(0.0), |f| Some(f.at(i)? - f.at(i - 1)?))?;
@@ -118,7 +179,11 @@ fn fell_back(e: &Evidence<'_>) -> f64 {
 
 fn pool_is_exhausted(e: &Evidence<'_>) -> Test {
     let Some(pool) = pool_for(e, e.busy(), mean_context(e)) else { return unknown(e, Signal::KvUsage) };
-    let says = format!("KV pool {} full on average, without room for one more context in {} of the busy scrapes", Ratio(pool.usage), Ratio(pool.full_share));
+    let says = format!(
+        "KV pool {} full on average, without room for one more context in {} of the busy scrapes",
+        Ratio(pool.usage),
+        Ratio(pool.full_share)
+    );
     Test::when(pool.full_share >= 0.5, e.fact(Signal::KvUsage, says, pool.usage))
 }
 

@@ -15,13 +15,22 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     class: Class::Prefill,
     layer: Layer::Configuration,
     summary: "The first requests after a start, or the first of a new kind, pay for compiling, tuning or capturing that later ones get for free.",
-    symptoms: &["the first answers take seconds, later ones are normal", "spikes follow deployments and scale-ups"],
-    confirmed_by: &["first answers several times slower than later ones at the same load, in a young process", "compile or tuning lines in the log at that time"],
+    symptoms: &[
+        "the first answers take seconds, later ones are normal",
+        "spikes follow deployments and scale-ups",
+    ],
+    confirmed_by: &[
+        "first answers several times slower than later ones at the same load, in a young process",
+        "compile or tuning lines in the log at that time",
+    ],
     refuted_by: &["later answers are as slow as the first", "the process is old"],
     look_alikes: &[
         LookAlike { cause: "slow-model-storage", tell: "there the delay comes before the server is ready" },
         LookAlike { cause: "burst-arrival-transient", tell: "there old replicas are hit too" },
-        LookAlike { cause: "deferred-admission-stall", tell: "there the first use of each schema or adapter is slow, at any age" },
+        LookAlike {
+            cause: "deferred-admission-stall",
+            tell: "there the first use of each schema or adapter is slow, at any age",
+        },
     ],
     probe: Probe {
         name: "restart-curve",
@@ -30,10 +39,21 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
         if_not: "It is flat.",
     },
     remedies: &[
-        Remedy::of(Engine::Vllm, "keep VLLM_CACHE_ROOT (the compile cache) across restarts and send warm-up requests of the usual shapes before reporting ready", "longer start-up"),
-        Remedy::of(Engine::Sglang, "keep the server's own warm-up (no --skip-server-warmup)", "longer start-up"),
+        Remedy::of(
+            Engine::Vllm,
+            "keep VLLM_CACHE_ROOT (the compile cache) across restarts and send warm-up requests of the usual shapes before reporting ready",
+            "longer start-up",
+        ),
+        Remedy::of(
+            Engine::Sglang,
+            "keep the server's own warm-up (no --skip-server-warmup)",
+            "longer start-up",
+        ),
         Remedy::of(Engine::LlamaCpp, "keep --warmup (the default)", "longer start-up"),
-        Remedy::any("report ready only after a real token was generated; keep a spare replica warm", "idle capacity"),
+        Remedy::any(
+            "report ready only after a real token was generated; keep a spare replica warm",
+            "idle capacity",
+        ),
     ],
     effect: "The first answers take as long as any other.",
     confirm: "latency.ttft of the first minute equals that of later ones after the next start.",
@@ -45,7 +65,9 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     let Some(curve) = Curve::of(e) else {
         let why = match e.observed.metric(Signal::LatencyTtft) {
             None => unknown(e, Signal::LatencyTtft),
-            Some(_) => Test::Unknown("too few first tokens to compare the beginning of the window with its end".into()),
+            Some(_) => Test::Unknown(
+                "too few first tokens to compare the beginning of the window with its end".into(),
+            ),
         };
         return Weighing::new().requires(why).conclude("", nothing());
     };
@@ -56,8 +78,20 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .requires(is_young(e))
         .supports(log_tells(e))
         .at_most_likely(0.7);
-    let says = format!("the first answers after the start took {} to their first token, later ones {}", Seconds(curve.first), Seconds(curve.later));
-    let impact = Impact { on: ImpactOn::Ttft, share, time: Some(Seconds(lost)), says: format!("{} per request on average over the window, {share} of its life; it is over", Seconds(lost)) };
+    let says = format!(
+        "the first answers after the start took {} to their first token, later ones {}",
+        Seconds(curve.first),
+        Seconds(curve.later)
+    );
+    let impact = Impact {
+        on: ImpactOn::Ttft,
+        share,
+        time: Some(Seconds(lost)),
+        says: format!(
+            "{} per request on average over the window, {share} of its life; it is over",
+            Seconds(lost)
+        ),
+    };
     w.conclude(says, impact)
 }
 
@@ -75,7 +109,9 @@ struct Curve {
 impl Curve {
     fn of(e: &Evidence<'_>) -> Option<Self> {
         let intervals: Vec<usize> = (1..e.observed.times.len())
-            .filter(|&i| e.histogram_where(Signal::LatencyTtft, |at| at == i).is_some_and(|h| h.count() > 0.0))
+            .filter(|&i| {
+                e.histogram_where(Signal::LatencyTtft, |at| at == i).is_some_and(|h| h.count() > 0.0)
+            })
             .collect();
         let (&first, rest) = intervals.split_first()?;
         let mean = |wanted: &dyn Fn(usize) -> bool| e.histogram_where(Signal::LatencyTtft, wanted)?.mean();
@@ -89,7 +125,11 @@ impl Curve {
 
     fn falls(&self, e: &Evidence<'_>) -> Test {
         let factor = self.first / self.later.max(1e-6);
-        let says = format!("first token after {} at the beginning, after {} later", Seconds(self.first), Seconds(self.later));
+        let says = format!(
+            "first token after {} at the beginning, after {} later",
+            Seconds(self.first),
+            Seconds(self.later)
+        );
         let slow = self.first >= 1.0 && factor >= e.limit(Limit::ColdFactor);
         Test::when(slow, e.fact(Signal::LatencyTtft, says, self.first))
     }
@@ -97,7 +137,9 @@ impl Curve {
 
 fn is_young(e: &Evidence<'_>) -> Test {
     let start = e.observed.series(Signal::ProcessStart, None, None).and_then(|s| s.last());
-    let (Some(start), Some(first)) = (start, e.observed.times.first()) else { return unknown(e, Signal::ProcessStart) };
+    let (Some(start), Some(first)) = (start, e.observed.times.first()) else {
+        return unknown(e, Signal::ProcessStart);
+    };
     let age = first.unix().get() - start;
     let says = format!("the process was {} old when the window began", Seconds(age.max(0.0)));
     Test::when(age < e.limit(Limit::ColdSeconds), e.fact(Signal::ProcessStart, says, age.max(0.0)))
@@ -111,11 +153,12 @@ fn log_tells(e: &Evidence<'_>) -> Test {
             fact.source = event.source();
             Test::Holds(fact)
         }
-        None if e.observed.log.present => Test::Unknown("the log names nothing that was compiled while requests waited".into()),
+        None if e.observed.log.present => {
+            Test::Unknown("the log names nothing that was compiled while requests waited".into())
+        }
         None => Test::Unknown("no log was given; it would name what was compiled".into()),
     }
 }
-
 
 #[cfg(test)]
 mod tests {
@@ -127,7 +170,10 @@ mod tests {
 
     /// First tokens scrape by scrape: count and sum.
     fn first_tokens(started: f64, sums: [f64; 12]) -> Given {
-        let mut given = Given::vllm("0.32.0").gauge(RequestsRunning, 3.0).gauge(RequestsWaiting, 0.0).gauge(ProcessStart, started);
+        let mut given = Given::vllm("0.32.0")
+            .gauge(RequestsRunning, 3.0)
+            .gauge(RequestsWaiting, 0.0)
+            .gauge(ProcessStart, started);
         given = given.ttft_sums(&sums);
         given
     }

@@ -15,13 +15,28 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     class: Class::Prefill,
     layer: Layer::Cpu,
     summary: "Time goes by before the engine sees the request: parsing, chat template, tokenization, decoding of images, or handing over between processes.",
-    symptoms: &["the first token is late although queue and prefill are short", "worse with many short requests, huge prompts or media"],
-    confirmed_by: &["first-token time beyond queue, prefill and one engine step is more than 50 ms and 30 % of it", "one thread of the API server is fully busy"],
+    symptoms: &[
+        "the first token is late although queue and prefill are short",
+        "worse with many short requests, huge prompts or media",
+    ],
+    confirmed_by: &[
+        "first-token time beyond queue, prefill and one engine step is more than 50 ms and 30 % of it",
+        "one thread of the API server is fully busy",
+    ],
     refuted_by: &["what is left of the first-token time fits into one engine step"],
     look_alikes: &[
-        LookAlike { cause: "long-prompt-compute-bound", tell: "there prefill is long and nothing is left over" },
-        LookAlike { cause: "cpu-starvation-cgroup-throttle", tell: "there every process is delayed, not only the front end" },
-        LookAlike { cause: "proxy-response-buffering", tell: "there the server's own first-token time is normal" },
+        LookAlike {
+            cause: "long-prompt-compute-bound",
+            tell: "there prefill is long and nothing is left over",
+        },
+        LookAlike {
+            cause: "cpu-starvation-cgroup-throttle",
+            tell: "there every process is delayed, not only the front end",
+        },
+        LookAlike {
+            cause: "proxy-response-buffering",
+            tell: "there the server's own first-token time is normal",
+        },
         LookAlike { cause: "cold-start-warmup", tell: "there only the first requests are slow" },
     ],
     probe: Probe {
@@ -31,8 +46,14 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
         if_not: "The tokenizer is quick.",
     },
     remedies: &[
-        Remedy::of(Engine::Vllm, "--api-server-count N", "CPU cores; the multimodal cache is not shared").since("0.9.1"),
-        Remedy::of(Engine::Vllm, "VLLM_USE_FASTOKENS=1", "another tokenizer implementation: compare token ids").since("0.23.0"),
+        Remedy::of(Engine::Vllm, "--api-server-count N", "CPU cores; the multimodal cache is not shared")
+            .since("0.9.1"),
+        Remedy::of(
+            Engine::Vllm,
+            "VLLM_USE_FASTOKENS=1",
+            "another tokenizer implementation: compare token ids",
+        )
+        .since("0.23.0"),
         Remedy::of(Engine::Sglang, "--tokenizer-worker-num N", "CPU cores"),
         Remedy::of(Engine::Tgi, "--validation-workers N", "CPU cores"),
         Remedy::of(Engine::LlamaCpp, "--threads-http N", "CPU cores"),
@@ -47,16 +68,32 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 fn judge(e: &Evidence<'_>) -> Judgement {
     let front = e.account.frontend.map_or(0.0, |p| p.value);
     let share = e.account.share_of_life(front);
-    let w = Weighing::new().requires(time_is_left(e)).requires(enough_finished(e)).supports(engine_says(e)).at_most_likely(0.65);
-    let says = format!("{} of the first-token time goes by before the engine sees the request", Seconds(front));
-    let impact = Impact { on: ImpactOn::Ttft, share, time: Some(Seconds(front)), says: format!("{} per request in front of the engine", Seconds(front)) };
+    let w = Weighing::new()
+        .requires(time_is_left(e))
+        .requires(enough_finished(e))
+        .supports(engine_says(e))
+        .at_most_likely(0.65);
+    let says =
+        format!("{} of the first-token time goes by before the engine sees the request", Seconds(front));
+    let impact = Impact {
+        on: ImpactOn::Ttft,
+        share,
+        time: Some(Seconds(front)),
+        says: format!("{} per request in front of the engine", Seconds(front)),
+    };
     w.conclude(says, impact)
 }
 
 fn time_is_left(e: &Evidence<'_>) -> Test {
-    let (Some(ttft), Some(front)) = (e.account.ttft, e.account.frontend) else { return unknown(e, Signal::LatencyPrefill) };
+    let (Some(ttft), Some(front)) = (e.account.ttft, e.account.frontend) else {
+        return unknown(e, Signal::LatencyPrefill);
+    };
     let share = front.value / ttft.max(1e-9);
-    let says = format!("{} of the first-token time ({}) is neither queue nor prefill nor one engine step", Seconds(front.value), Ratio(share));
+    let says = format!(
+        "{} of the first-token time ({}) is neither queue nor prefill nor one engine step",
+        Seconds(front.value),
+        Ratio(share)
+    );
     let holds = front.value > e.limit(Limit::ResidualTime) && share > e.limit(Limit::ResidualShare);
     Test::when(holds, e.derived(says, Seconds(front.value), "ttft - queue - prefill - one step"))
 }
@@ -95,13 +132,19 @@ mod tests {
     #[test]
     fn a_wait_of_one_long_step_is_not_the_front_end() {
         // A request that arrives during a step of 0.4 s is only seen at its end.
-        let j = slow_front().observed(LatencyTtft, &[(0.5, 200.0)]).observed(LatencyItl, &[(0.6, 20_000.0)]).judge(&CAUSE);
+        let j = slow_front()
+            .observed(LatencyTtft, &[(0.5, 200.0)])
+            .observed(LatencyItl, &[(0.6, 20_000.0)])
+            .judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::RuledOut);
     }
 
     #[test]
     fn a_long_prefill_is_the_look_alike() {
-        assert_eq!(slow_front().observed(LatencyPrefill, &[(0.6, 200.0)]).judge(&CAUSE).outcome, Outcome::RuledOut);
+        assert_eq!(
+            slow_front().observed(LatencyPrefill, &[(0.6, 200.0)]).judge(&CAUSE).outcome,
+            Outcome::RuledOut
+        );
     }
 
     #[test]

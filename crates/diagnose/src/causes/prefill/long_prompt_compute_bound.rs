@@ -14,13 +14,29 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     class: Class::Prefill,
     layer: Layer::Gpu,
     summary: "The first token is late because the prompt is long: the wait is the honest price of computing it.",
-    symptoms: &["first-token time grows with the prompt, on an idle server too", "tokens come fast once they come and nobody waits"],
-    confirmed_by: &["prefill is the larger half of a first-token time that misses its objective, with nobody waiting", "one request on an idle server takes at most about three times the compute bound"],
-    refuted_by: &["requests wait: then the queue comes first", "prefill is the smaller half", "prompts are short"],
+    symptoms: &[
+        "first-token time grows with the prompt, on an idle server too",
+        "tokens come fast once they come and nobody waits",
+    ],
+    confirmed_by: &[
+        "prefill is the larger half of a first-token time that misses its objective, with nobody waiting",
+        "one request on an idle server takes at most about three times the compute bound",
+    ],
+    refuted_by: &[
+        "requests wait: then the queue comes first",
+        "prefill is the smaller half",
+        "prompts are short",
+    ],
     look_alikes: &[
-        LookAlike { cause: "token-budget-limited-queue", tell: "there one request alone is fast and many together are not" },
+        LookAlike {
+            cause: "token-budget-limited-queue",
+            tell: "there one request alone is fast and many together are not",
+        },
         LookAlike { cause: "prefix-cache-ineffective", tell: "there most of the prompt was computed before" },
-        LookAlike { cause: "kernel-fallback-slow-path", tell: "there the same prompt takes many times the compute bound" },
+        LookAlike {
+            cause: "kernel-fallback-slow-path",
+            tell: "there the same prompt takes many times the compute bound",
+        },
         LookAlike { cause: "cold-start-warmup", tell: "there only the first requests are slow" },
     ],
     probe: Probe {
@@ -30,10 +46,21 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
         if_not: "A fixed part dominates, or the slope is many times the compute bound.",
     },
     remedies: &[
-        Remedy::any("send fewer prompt tokens, reuse prefixes, send long prompts to a pool of their own, or use more compute (FP8 on Ada, Hopper or newer; more GPUs)", "work in the application, or hardware"),
-        Remedy::of(Engine::Vllm, "raise --max-num-batched-tokens: long prompts take fewer steps", "gaps between other answers' tokens grow"),
+        Remedy::any(
+            "send fewer prompt tokens, reuse prefixes, send long prompts to a pool of their own, or use more compute (FP8 on Ada, Hopper or newer; more GPUs)",
+            "work in the application, or hardware",
+        ),
+        Remedy::of(
+            Engine::Vllm,
+            "raise --max-num-batched-tokens: long prompts take fewer steps",
+            "gaps between other answers' tokens grow",
+        ),
         Remedy::of(Engine::Sglang, "raise --chunked-prefill-size", "gaps between other answers' tokens grow"),
-        Remedy::of(Engine::LlamaCpp, "raise -ub and -b (512 and 2048 by default), -fa on, all layers on the GPU", "memory"),
+        Remedy::of(
+            Engine::LlamaCpp,
+            "raise -ub and -b (512 and 2048 by default), -fa on, all layers on the GPU",
+            "memory",
+        ),
     ],
     effect: "First-token time falls in proportion to the tokens not computed or the compute gained.",
     confirm: "latency.prefill falls and the first-token objective is met.",
@@ -48,18 +75,28 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .requires(prompt_work_is_felt(e))
         .requires(objective_is_missed(e))
         .refuted_by(requests_wait(e))
-        .supports(Test::Unknown("the hardware's compute bound is not known here, so 'as fast as it can be' is not proven".into()))
+        .supports(Test::Unknown(
+            "the hardware's compute bound is not known here, so 'as fast as it can be' is not proven".into(),
+        ))
         .at_most_likely(0.55);
     let prompt = Tokens(e.mean(Signal::TokensPromptEach).unwrap_or(0.0));
-    let says = format!("the first token waits {} for a prompt of about {prompt} to be computed", Seconds(prefill));
+    let says =
+        format!("the first token waits {} for a prompt of about {prompt} to be computed", Seconds(prefill));
     let share = e.account.share_of_life(prefill);
-    let impact = Impact { on: ImpactOn::Ttft, share, time: Some(Seconds(prefill)), says: format!("{} of prefill per request, {share} of its life", Seconds(prefill)) };
+    let impact = Impact {
+        on: ImpactOn::Ttft,
+        share,
+        time: Some(Seconds(prefill)),
+        says: format!("{} of prefill per request, {share} of its life", Seconds(prefill)),
+    };
     w.conclude(says, impact)
 }
 
 /// A long prompt's price is a problem only where somebody wants the token sooner.
 fn objective_is_missed(e: &Evidence<'_>) -> Test {
-    let Some(ttft) = e.account.ttft else { return Test::Unknown(e.observed.why_missing(Signal::LatencyTtft)) };
+    let Some(ttft) = e.account.ttft else {
+        return Test::Unknown(e.observed.why_missing(Signal::LatencyTtft));
+    };
     let Some(limit) = e.objective(ObjectiveMetric::Ttft) else {
         return Test::Unknown("no first-token objective was given (--slo ttft.p95=…), so the price of a long prompt is not a fault".into());
     };
@@ -106,6 +143,9 @@ mod tests {
 
     #[test]
     fn a_queue_is_the_look_alike() {
-        assert_eq!(long().objective("ttft.p95=500ms").gauge(RequestsWaiting, 9.0).judge(&CAUSE).outcome, Outcome::RuledOut);
+        assert_eq!(
+            long().objective("ttft.p95=500ms").gauge(RequestsWaiting, 9.0).judge(&CAUSE).outcome,
+            Outcome::RuledOut
+        );
     }
 }

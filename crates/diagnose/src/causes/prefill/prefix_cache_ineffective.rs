@@ -14,14 +14,34 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     class: Class::Prefill,
     layer: Layer::Application,
     summary: "Prompts share long beginnings, but they are computed anew each time: the cache is off, the shared part does not come first, or it is evicted before it is used again.",
-    symptoms: &["the second identical prompt is as slow as the first", "the hit rate is low although the traffic repeats itself", "conversations get slower turn by turn"],
-    confirmed_by: &["prefix caching is off while long prompts make the first token late", "the same prompt twice, seconds apart, is not faster the second time"],
-    refuted_by: &["the cache serves a good part of the prompt tokens", "computing prompts is not what makes the first token late", "a second identical prompt is fast"],
+    symptoms: &[
+        "the second identical prompt is as slow as the first",
+        "the hit rate is low although the traffic repeats itself",
+        "conversations get slower turn by turn",
+    ],
+    confirmed_by: &[
+        "prefix caching is off while long prompts make the first token late",
+        "the same prompt twice, seconds apart, is not faster the second time",
+    ],
+    refuted_by: &[
+        "the cache serves a good part of the prompt tokens",
+        "computing prompts is not what makes the first token late",
+        "a second identical prompt is fast",
+    ],
     look_alikes: &[
         LookAlike { cause: "long-prompt-compute-bound", tell: "there the prompts really are all different" },
-        LookAlike { cause: "token-budget-limited-queue", tell: "the queue this causes: full steps of prompt tokens" },
-        LookAlike { cause: "prefix-affinity-lost", tell: "there one replica's cache works and the router spreads the repeats" },
-        LookAlike { cause: "benign-low-prefix-hit", tell: "there nothing is shared, so nothing can be found" },
+        LookAlike {
+            cause: "token-budget-limited-queue",
+            tell: "the queue this causes: full steps of prompt tokens",
+        },
+        LookAlike {
+            cause: "prefix-affinity-lost",
+            tell: "there one replica's cache works and the router spreads the repeats",
+        },
+        LookAlike {
+            cause: "benign-low-prefix-hit",
+            tell: "there nothing is shared, so nothing can be found",
+        },
     ],
     probe: Probe {
         name: "same-prompt-twice",
@@ -30,17 +50,40 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
         if_not: "The second and third are fast.",
     },
     remedies: &[
-        Remedy::of(Engine::Vllm, "remove --no-enable-prefix-caching (caching is on by default from 0.8)", "none beyond a restart; blocks are only kept while nobody needs them"),
-        Remedy::of(Engine::Vllm, "--kv-offloading-size N keeps evicted prefixes in host memory", "host memory; loads cost time").since("0.12.0"),
-        Remedy::of(Engine::Sglang, "remove --disable-radix-cache; --schedule-policy lpm", "scheduling overhead"),
+        Remedy::of(
+            Engine::Vllm,
+            "remove --no-enable-prefix-caching (caching is on by default from 0.8)",
+            "none beyond a restart; blocks are only kept while nobody needs them",
+        ),
+        Remedy::of(
+            Engine::Vllm,
+            "--kv-offloading-size N keeps evicted prefixes in host memory",
+            "host memory; loads cost time",
+        )
+        .since("0.12.0"),
+        Remedy::of(
+            Engine::Sglang,
+            "remove --disable-radix-cache; --schedule-policy lpm",
+            "scheduling overhead",
+        ),
         Remedy::of(Engine::LlamaCpp, "remove --no-cache-prompt; --cache-reuse N, --cache-ram", "host memory"),
         Remedy::of(Engine::TensorRtLlm, "kv_cache_config.enable_block_reuse true", "memory"),
         Remedy::of(Engine::Lmdeploy, "--enable-prefix-caching (off by default)", "memory"),
-        Remedy::any("put what never changes first (system prompt, tools, documents) and timestamps, ids and names last; no per-request salt unless tenants must be kept apart", "work in the application"),
+        Remedy::any(
+            "put what never changes first (system prompt, tools, documents) and timestamps, ids and names last; no per-request salt unless tenants must be kept apart",
+            "work in the application",
+        ),
     ],
     effect: "The first token of a repeat falls by the cached share of its prompt, and the compute it saves shortens everyone's queue.",
     confirm: "kv.prefix_hits grow and tokens.prompt_computed fall at the same traffic.",
-    explains: &["token-budget-limited-queue", "long-prompt-compute-bound", "prefill-decode-interference", "offered-load-exceeds-capacity", "prefill-chunk-budget-too-small", "batch-past-knee"],
+    explains: &[
+        "token-budget-limited-queue",
+        "long-prompt-compute-bound",
+        "prefill-decode-interference",
+        "offered-load-exceeds-capacity",
+        "prefill-chunk-budget-too-small",
+        "batch-past-knee",
+    ],
     judge,
 };
 
@@ -57,7 +100,11 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .at_most_likely(0.7)
         .explains(CAUSE.explains);
     let prompt = Tokens(e.mean(Signal::TokensPromptEach).unwrap_or(0.0));
-    let why = if e.observed.config.switch(Setting::PrefixCaching) == Some(false) { "prefix caching is off" } else { "cached prompts are lost" };
+    let why = if e.observed.config.switch(Setting::PrefixCaching) == Some(false) {
+        "prefix caching is off"
+    } else {
+        "cached prompts are lost"
+    };
     let says = format!("{why}, so every prompt of about {prompt} is computed from its first token");
     let impact = Impact {
         on: ImpactOn::Ttft,
@@ -100,16 +147,23 @@ fn hit_ratio(e: &Evidence<'_>) -> Option<Ratio> {
 fn cache_serves(e: &Evidence<'_>) -> Test {
     let Some(hits) = hit_ratio(e) else { return Test::Unknown("no lookups were counted".into()) };
     let says = format!("the prefix cache finds {hits} of the prompt tokens");
-    Test::when(hits.get() >= 0.5, e.fact(Signal::KvPrefixHits, says, e.delta(Signal::KvPrefixHits).unwrap_or(0.0)))
+    Test::when(
+        hits.get() >= 0.5,
+        e.fact(Signal::KvPrefixHits, says, e.delta(Signal::KvPrefixHits).unwrap_or(0.0)),
+    )
 }
 
 /// Prompts of one length usually come from one template, whose beginning repeats.
 fn prompts_are_alike(e: &Evidence<'_>) -> Test {
-    let Some(lengths) = e.histogram(Signal::TokensPromptEach).filter(|h| h.count() > 0.0 && h.has_buckets()) else {
+    let Some(lengths) = e.histogram(Signal::TokensPromptEach).filter(|h| h.count() > 0.0 && h.has_buckets())
+    else {
         return unknown(e, Signal::TokensPromptEach);
     };
     let fullest = lengths.buckets().map(|b| b.2).fold(0.0, f64::max) / lengths.count();
-    let says = format!("{} of the prompts are of about one length, as a common beginning makes them", Ratio(fullest));
+    let says = format!(
+        "{} of the prompts are of about one length, as a common beginning makes them",
+        Ratio(fullest)
+    );
     Test::when(fullest >= 0.8, e.fact(Signal::TokensPromptEach, says, lengths.mean().unwrap_or(0.0)))
 }
 
@@ -145,13 +199,18 @@ mod tests {
 
     #[test]
     fn a_cache_that_serves_is_ruled_out() {
-        let j = off().flags("").counter(KvPrefixQueries, 500_000.0).counter(KvPrefixHits, 400_000.0).judge(&CAUSE);
+        let j = off()
+            .flags("")
+            .counter(KvPrefixQueries, 500_000.0)
+            .counter(KvPrefixHits, 400_000.0)
+            .judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::RuledOut);
     }
 
     #[test]
     fn a_low_hit_rate_alone_tells_nothing() {
-        let j = off().flags("").counter(KvPrefixQueries, 500_000.0).counter(KvPrefixHits, 5000.0).judge(&CAUSE);
+        let j =
+            off().flags("").counter(KvPrefixQueries, 500_000.0).counter(KvPrefixHits, 5000.0).judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::CannotTell);
         assert!(j.missing[0].contains("no counter tells"), "{:?}", j.missing);
     }

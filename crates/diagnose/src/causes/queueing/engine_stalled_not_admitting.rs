@@ -119,7 +119,10 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         w = w.advise("POST /wake_up: the engine is asleep", "none");
         format!("{name} is asleep: it answers scrapes and gives no token")
     } else if let Some(event) = paused.filter(|_| held == 0.0) {
-        w = w.advise(format!("POST /resume: the engine was paused ({} line {})", event.file, event.line), "none: somebody may have paused it for a reason");
+        w = w.advise(
+            format!("POST /resume: the engine was paused ({} line {})", event.file, event.line),
+            "none: somebody may have paused it for a reason",
+        );
         if !aborted_by_server(e) {
             // The line may be older than the silence, and resumed since.
             w = w.at_most_likely(0.7);

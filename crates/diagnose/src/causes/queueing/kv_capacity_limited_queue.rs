@@ -3,7 +3,9 @@
 use intriage_case::{Ratio, Requests, Signal, Tokens};
 use intriage_engines::{Engine, Setting};
 
-use crate::causes::shared::{at_stated_cap, pool, pool_is_full, queue_impact, queue_is_felt, requests_wait, steps_are_full};
+use crate::causes::shared::{
+    at_stated_cap, pool, pool_is_full, queue_impact, queue_is_felt, requests_wait, steps_are_full,
+};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
 use crate::weighing::{Judgement, Test, Weighing};
@@ -13,17 +15,34 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     class: Class::Queueing,
     layer: Layer::Memory,
     summary: "The running requests' contexts fill the KV pool, so the next request has to wait for one of them to end.",
-    symptoms: &["the first token is late for everyone, long prompt or short", "running levels off below the sequence cap", "the KV gauge stands near 1"],
+    symptoms: &[
+        "the first token is late for everyone, long prompt or short",
+        "running levels off below the sequence cap",
+        "the KV gauge stands near 1",
+    ],
     confirmed_by: &[
         "the pool is full, or has less room than the next prompt needs, while requests wait",
         "the queue is the larger half of the time to first token",
         "running stays below the sequence cap",
     ],
-    refuted_by: &["the pool has room while requests wait", "running is at the sequence cap", "nobody waits: a full pool alone is good use of memory"],
+    refuted_by: &[
+        "the pool has room while requests wait",
+        "running is at the sequence cap",
+        "nobody waits: a full pool alone is good use of memory",
+    ],
     look_alikes: &[
-        LookAlike { cause: "max-num-seqs-limited-queue", tell: "there running equals the cap and the pool has room" },
-        LookAlike { cause: "token-budget-limited-queue", tell: "there steps are full of prompt tokens and the pool has room" },
-        LookAlike { cause: "preemption-thrash", tell: "there admitted requests are thrown back and recomputed" },
+        LookAlike {
+            cause: "max-num-seqs-limited-queue",
+            tell: "there running equals the cap and the pool has room",
+        },
+        LookAlike {
+            cause: "token-budget-limited-queue",
+            tell: "there steps are full of prompt tokens and the pool has room",
+        },
+        LookAlike {
+            cause: "preemption-thrash",
+            tell: "there admitted requests are thrown back and recomputed",
+        },
         LookAlike { cause: "benign-high-kv-occupancy", tell: "there the pool is as full and nobody waits" },
     ],
     probe: Probe {
@@ -33,18 +52,52 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
         if_not: "Waiting stays.",
     },
     remedies: &[
-        Remedy::of(Engine::Vllm, "--kv-cache-dtype fp8 (about twice the tokens in the pool)", "quality: calibrate the scales or gate on an evaluation"),
-        Remedy::of(Engine::Vllm, "raise --gpu-memory-utilization while about 1 GiB stays free; remove --num-gpu-blocks-override and --kv-cache-memory-bytes if they hold the pool down", "too high and a prefill peak runs out of memory"),
-        Remedy::of(Engine::Vllm, "--kv-offloading-size N (GiB of host memory)", "loads from host cost first-token time").since("0.12.0"),
-        Remedy::of(Engine::Sglang, "raise --mem-fraction-static until 5 to 8 GB stay free; --kv-cache-dtype fp8_e5m2", "out-of-memory risk; quality"),
-        Remedy::of(Engine::Tgi, "--kv-cache-dtype fp8_e4m3fn; remove a hand-set --max-batch-total-tokens", "quality; out-of-memory risk"),
-        Remedy::of(Engine::TensorRtLlm, "kv_cache_config.free_gpu_memory_fraction 0.95, kv_cache_config.dtype fp8", "out-of-memory risk; quality"),
+        Remedy::of(
+            Engine::Vllm,
+            "--kv-cache-dtype fp8 (about twice the tokens in the pool)",
+            "quality: calibrate the scales or gate on an evaluation",
+        ),
+        Remedy::of(
+            Engine::Vllm,
+            "raise --gpu-memory-utilization while about 1 GiB stays free; remove --num-gpu-blocks-override and --kv-cache-memory-bytes if they hold the pool down",
+            "too high and a prefill peak runs out of memory",
+        ),
+        Remedy::of(
+            Engine::Vllm,
+            "--kv-offloading-size N (GiB of host memory)",
+            "loads from host cost first-token time",
+        )
+        .since("0.12.0"),
+        Remedy::of(
+            Engine::Sglang,
+            "raise --mem-fraction-static until 5 to 8 GB stay free; --kv-cache-dtype fp8_e5m2",
+            "out-of-memory risk; quality",
+        ),
+        Remedy::of(
+            Engine::Tgi,
+            "--kv-cache-dtype fp8_e4m3fn; remove a hand-set --max-batch-total-tokens",
+            "quality; out-of-memory risk",
+        ),
+        Remedy::of(
+            Engine::TensorRtLlm,
+            "kv_cache_config.free_gpu_memory_fraction 0.95, kv_cache_config.dtype fp8",
+            "out-of-memory risk; quality",
+        ),
         Remedy::of(Engine::LlamaCpp, "-ctk q8_0 -ctv q8_0, or a larger -c", "quality; memory"),
-        Remedy::any("cap the output per route, send long contexts to a pool of their own, add replicas", "work or hardware"),
+        Remedy::any(
+            "cap the output per route, send long contexts to a pool of their own, add replicas",
+            "work or hardware",
+        ),
     ],
     effect: "Twice the pool admits about twice the requests; with nobody waiting the first token costs its prefill again.",
     confirm: "requests.waiting falls to 0 at the same load, whatever kv.usage shows.",
-    explains: &["preemption-thrash", "offered-load-exceeds-capacity", "head-of-line-blocking", "burst-arrival-transient", "weights-leave-no-kv"],
+    explains: &[
+        "preemption-thrash",
+        "offered-load-exceeds-capacity",
+        "head-of-line-blocking",
+        "burst-arrival-transient",
+        "weights-leave-no-kv",
+    ],
     judge,
 };
 
@@ -58,7 +111,12 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .refuted_by(batch_by_plan(e))
         .supports(contexts_fill_the_pool(e));
     if let Some(blocks) = e.setting(Setting::KvBlocksOverride) {
-        w = w.advise(format!("remove --num-gpu-blocks-override {blocks:.0}: it holds the pool below what the memory allows"), "a restart");
+        w = w.advise(
+            format!(
+                "remove --num-gpu-blocks-override {blocks:.0}: it holds the pool below what the memory allows"
+            ),
+            "a restart",
+        );
     }
     let waiting = e.mean_busy(Signal::RequestsWaiting).unwrap_or(0.0);
     let running = e.mean_busy(Signal::RequestsRunning).unwrap_or(0.0);
@@ -77,7 +135,14 @@ fn batch_by_plan(e: &Evidence<'_>) -> Test {
         return Test::Unknown("the profile is not batch".into());
     }
     let thrown_back = e.delta(Signal::RequestsPreempted).unwrap_or(0.0);
-    Test::when(thrown_back == 0.0, e.fact(Signal::RequestsPreempted, "a batch job plans a standing queue, and nothing is thrown back", thrown_back))
+    Test::when(
+        thrown_back == 0.0,
+        e.fact(
+            Signal::RequestsPreempted,
+            "a batch job plans a standing queue, and nothing is thrown back",
+            thrown_back,
+        ),
+    )
 }
 
 /// Running requests times their mean context comes to about the pool: the account of the memory closes.
@@ -89,12 +154,20 @@ fn contexts_fill_the_pool(e: &Evidence<'_>) -> Test {
         e.gauge(Signal::RequestsRunning).and_then(|r| r.mean_at(&e.waiting_scrapes())),
     );
     let (Some(capacity), Some(prompt), Some(output), Some(running)) = parts else {
-        return Test::Unknown("pool size or request lengths are unknown, so the memory account cannot be closed".into());
+        return Test::Unknown(
+            "pool size or request lengths are unknown, so the memory account cannot be closed".into(),
+        );
     };
     let held = running * (prompt + output / 2.0);
     let usage = pool(e, &e.waiting_scrapes()).map_or(0.0, |p| p.usage);
     let ratio = held / (capacity * usage.max(0.01));
-    let says = format!("{} × about {} each hold {} of the pool's {}", Requests(running), Tokens(prompt + output / 2.0), Ratio(held / capacity), Tokens(capacity));
+    let says = format!(
+        "{} × about {} each hold {} of the pool's {}",
+        Requests(running),
+        Tokens(prompt + output / 2.0),
+        Ratio(held / capacity),
+        Tokens(capacity)
+    );
     // Blocks round up and lengths vary: half to twice is closed.
     Test::when((0.5..2.0).contains(&ratio), e.derived(says, Tokens(held), "running × (prompt + output / 2)"))
 }
@@ -132,7 +205,11 @@ mod tests {
     #[test]
     fn a_small_pool_is_full_before_its_gauge_says_so() {
         // 12 of 13 blocks of 128 tokens: 92 %, but the next prompt of 181 tokens does not fit.
-        let j = full().pool(1664.0).gauge(KvUsage, 0.923).observed(TokensPromptEach, &[(181.0, 400.0)]).judge(&CAUSE);
+        let j = full()
+            .pool(1664.0)
+            .gauge(KvUsage, 0.923)
+            .observed(TokensPromptEach, &[(181.0, 400.0)])
+            .judge(&CAUSE);
         assert_ne!(j.outcome, Outcome::RuledOut, "{j:#?}");
     }
 

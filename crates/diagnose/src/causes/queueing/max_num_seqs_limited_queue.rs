@@ -3,7 +3,10 @@
 use intriage_case::{ObjectiveMetric, Requests, Seconds, Signal};
 use intriage_engines::Engine;
 
-use crate::causes::shared::{at_sequence_cap, cap_flag, pool_has_room, pool_is_full, queue_impact, queue_is_felt, requests_wait, sequence_cap, steps_are_full};
+use crate::causes::shared::{
+    at_sequence_cap, cap_flag, pool_has_room, pool_is_full, queue_impact, queue_is_felt, requests_wait,
+    sequence_cap, steps_are_full,
+};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
 use crate::weighing::{Judgement, Test, Weighing};
@@ -13,7 +16,11 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     class: Class::Queueing,
     layer: Layer::Configuration,
     summary: "The scheduler runs as many sequences as it is allowed to, and the rest wait although memory and compute have room.",
-    symptoms: &["running stands still at a round number", "waiting grows while the KV pool is half empty", "tokens come fast once they come"],
+    symptoms: &[
+        "running stands still at a round number",
+        "waiting grows while the KV pool is half empty",
+        "tokens come fast once they come",
+    ],
     confirmed_by: &[
         "running stays at the cap while requests wait",
         "the KV pool has room",
@@ -25,10 +32,19 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
         "the gap between tokens is at its objective: the cap protects it",
     ],
     look_alikes: &[
-        LookAlike { cause: "kv-capacity-limited-queue", tell: "there the pool is full and running stays below the cap" },
+        LookAlike {
+            cause: "kv-capacity-limited-queue",
+            tell: "there the pool is full and running stays below the cap",
+        },
         LookAlike { cause: "batch-past-knee", tell: "there raising the cap would break the token pace" },
-        LookAlike { cause: "token-budget-limited-queue", tell: "there every step is filled to its token budget" },
-        LookAlike { cause: "client-side-bottleneck", tell: "there the client limits its own concurrency and nobody waits in the server" },
+        LookAlike {
+            cause: "token-budget-limited-queue",
+            tell: "there every step is filled to its token budget",
+        },
+        LookAlike {
+            cause: "client-side-bottleneck",
+            tell: "there the client limits its own concurrency and nobody waits in the server",
+        },
     ],
     probe: Probe {
         name: "cap-step",
@@ -37,16 +53,37 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
         if_not: "Nothing changes.",
     },
     remedies: &[
-        Remedy::of(Engine::Vllm, "raise --max-num-seqs (default 256, or 1024 on GPUs of 70 GiB and more)", "more KV in use and slower tokens; above the captured graph sizes (512) decode loses CUDA graphs"),
-        Remedy::of(Engine::Sglang, "raise --max-running-requests, and --cuda-graph-max-bs-decode with it", "graph memory"),
+        Remedy::of(
+            Engine::Vllm,
+            "raise --max-num-seqs (default 256, or 1024 on GPUs of 70 GiB and more)",
+            "more KV in use and slower tokens; above the captured graph sizes (512) decode loses CUDA graphs",
+        ),
+        Remedy::of(
+            Engine::Sglang,
+            "raise --max-running-requests, and --cuda-graph-max-bs-decode with it",
+            "graph memory",
+        ),
         Remedy::of(Engine::Tgi, "raise --max-batch-size and --max-concurrent-requests", "memory"),
-        Remedy::of(Engine::LlamaCpp, "raise -np, and -c in proportion (or --kv-unified)", "each slot owns its part of the context: -c must grow with -np"),
-        Remedy::of(Engine::TensorRtLlm, "raise --max_batch_size", "the TensorRT backend needs a rebuilt engine"),
+        Remedy::of(
+            Engine::LlamaCpp,
+            "raise -np, and -c in proportion (or --kv-unified)",
+            "each slot owns its part of the context: -c must grow with -np",
+        ),
+        Remedy::of(
+            Engine::TensorRtLlm,
+            "raise --max_batch_size",
+            "the TensorRT backend needs a rebuilt engine",
+        ),
         Remedy::of(Engine::Lmdeploy, "raise --max-batch-size", "memory"),
     ],
     effect: "The queue shrinks to nothing and throughput rises until the next limit: the KV pool, the token budget or the token pace.",
     confirm: "requests.waiting falls to 0 and latency.queue below 100 ms at the same load.",
-    explains: &["offered-load-exceeds-capacity", "head-of-line-blocking", "burst-arrival-transient", "underbatched-low-throughput"],
+    explains: &[
+        "offered-load-exceeds-capacity",
+        "head-of-line-blocking",
+        "burst-arrival-transient",
+        "underbatched-low-throughput",
+    ],
     judge,
 };
 
@@ -63,13 +100,19 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         return w.conclude("", queue_impact(e));
     };
     if cap.inferred {
-        w = w.supports(Test::Unknown("the cap is read off the running gauge; the start-up log or command line would state it".into()));
+        w = w.supports(Test::Unknown(
+            "the cap is read off the running gauge; the start-up log or command line would state it".into(),
+        ));
     }
     let waiting = e.mean_busy(Signal::RequestsWaiting).unwrap_or(0.0);
     let running = e.mean_busy(Signal::RequestsRunning).unwrap_or(0.0);
     if let Some(flag) = cap_flag(e) {
         let goal = proposed_cap(cap.value, running + waiting);
-        let change = format!("{flag} {:.0} → {goal:.0}: about {} were in the server at once", cap.value, Requests((running + waiting).round()));
+        let change = format!(
+            "{flag} {:.0} → {goal:.0}: about {} were in the server at once",
+            cap.value,
+            Requests((running + waiting).round())
+        );
         w = w.advise(change, "a restart; tokens come a little slower with more of them in a step");
     }
     let says = format!(

@@ -86,7 +86,10 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     }
     w = w.supports(declared);
     if let Some(now) = e.setting(Setting::ScheduleConservativeness) {
-        w = w.advise(format!("--schedule-conservativeness {now} → 0.3"), "retractions, if answers turn out long");
+        w = w.advise(
+            format!("--schedule-conservativeness {now} → 0.3"),
+            "retractions, if answers turn out long",
+        );
     }
     let says = format!(
         "{} keeps room for declared output: {} wait on average with {} running and room in the KV pool",

@@ -4,7 +4,9 @@ use intriage_case::{PerSecond, Quantity, Ratio, Signal, Tokens};
 use intriage_engines::{Engine, Setting};
 
 use crate::account::prompt_share_of_steps;
-use crate::causes::shared::{at_stated_cap, pool_has_room, pool_is_full, queue_impact, queue_is_felt, requests_wait, steps_are_full};
+use crate::causes::shared::{
+    at_stated_cap, pool_has_room, pool_is_full, queue_impact, queue_is_felt, requests_wait, steps_are_full,
+};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
 use crate::weighing::{Judgement, Test, Weighing};
@@ -14,13 +16,30 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     class: Class::Queueing,
     layer: Layer::Gpu,
     summary: "Prompts arrive faster than they can be computed: every step is filled to its token budget and the rest wait.",
-    symptoms: &["the first token gets later with load although memory and slots are free", "tokens of running answers come at the pace of full steps", "traffic is heavy in prompt tokens: retrieval, long documents"],
-    confirmed_by: &["steps carry about as many tokens as the budget allows while requests wait", "the KV pool has room and running is below the sequence cap", "nearly all tokens in a step are prompt tokens"],
+    symptoms: &[
+        "the first token gets later with load although memory and slots are free",
+        "tokens of running answers come at the pace of full steps",
+        "traffic is heavy in prompt tokens: retrieval, long documents",
+    ],
+    confirmed_by: &[
+        "steps carry about as many tokens as the budget allows while requests wait",
+        "the KV pool has room and running is below the sequence cap",
+        "nearly all tokens in a step are prompt tokens",
+    ],
     refuted_by: &["steps are far from full", "the KV pool is full", "running is at the sequence cap"],
     look_alikes: &[
-        LookAlike { cause: "long-prompt-compute-bound", tell: "there one request on an idle server is already slow" },
-        LookAlike { cause: "prefill-chunk-budget-too-small", tell: "there a larger budget raises the prompt rate; here compute is the limit" },
-        LookAlike { cause: "prefix-cache-ineffective", tell: "there the prompts repeat and are computed again" },
+        LookAlike {
+            cause: "long-prompt-compute-bound",
+            tell: "there one request on an idle server is already slow",
+        },
+        LookAlike {
+            cause: "prefill-chunk-budget-too-small",
+            tell: "there a larger budget raises the prompt rate; here compute is the limit",
+        },
+        LookAlike {
+            cause: "prefix-cache-ineffective",
+            tell: "there the prompts repeat and are computed again",
+        },
         LookAlike { cause: "kv-capacity-limited-queue", tell: "there the pool is full" },
     ],
     probe: Probe {
@@ -30,15 +49,37 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
         if_not: "The prompt rate follows the budget: the budget itself was too small.",
     },
     remedies: &[
-        Remedy::any("send fewer prompt tokens: shorten retrieved context, put what repeats first so that the prefix cache finds it", "work in the application"),
+        Remedy::any(
+            "send fewer prompt tokens: shorten retrieved context, put what repeats first so that the prefix cache finds it",
+            "work in the application",
+        ),
         Remedy::any("add replicas, or send long prompts to a pool of their own", "hardware"),
-        Remedy::of(Engine::Vllm, "FP8 weights on Ada, Hopper or newer; disaggregated prefill (--kv-transfer-config) to protect running answers", "quality gate; a transfer network; disaggregation adds no throughput"),
-        Remedy::of(Engine::Sglang, "--enable-mixed-chunk, --chunked-prefill-size, or prefill/decode disaggregation", "as above"),
-        Remedy::of(Engine::TensorRtLlm, "raise --max_num_tokens with enable_chunked_prefill", "activation memory"),
+        Remedy::of(
+            Engine::Vllm,
+            "FP8 weights on Ada, Hopper or newer; disaggregated prefill (--kv-transfer-config) to protect running answers",
+            "quality gate; a transfer network; disaggregation adds no throughput",
+        ),
+        Remedy::of(
+            Engine::Sglang,
+            "--enable-mixed-chunk, --chunked-prefill-size, or prefill/decode disaggregation",
+            "as above",
+        ),
+        Remedy::of(
+            Engine::TensorRtLlm,
+            "raise --max_num_tokens with enable_chunked_prefill",
+            "activation memory",
+        ),
     ],
     effect: "The queue shrinks with every prompt token not computed; more compute raises the limit in proportion.",
     confirm: "tokens.per_step falls below the budget and latency.queue to near zero.",
-    explains: &["prefill-decode-interference", "offered-load-exceeds-capacity", "long-prompt-compute-bound", "batch-past-knee", "head-of-line-blocking", "burst-arrival-transient"],
+    explains: &[
+        "prefill-decode-interference",
+        "offered-load-exceeds-capacity",
+        "long-prompt-compute-bound",
+        "batch-past-knee",
+        "head-of-line-blocking",
+        "burst-arrival-transient",
+    ],
     judge,
 };
 
@@ -51,7 +92,8 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .refuted_by(at_stated_cap(e))
         .supports(steps_are_prompts(e))
         .supports(pool_has_room(e));
-    let rate = e.delta(Signal::TokensPromptComputed).or_else(|| e.delta(Signal::TokensPrompt)).unwrap_or(0.0) / e.busy_time().get().max(1.0);
+    let rate = e.delta(Signal::TokensPromptComputed).or_else(|| e.delta(Signal::TokensPrompt)).unwrap_or(0.0)
+        / e.busy_time().get().max(1.0);
     let budget = e.setting(Setting::TokenBudget).unwrap_or(0.0);
     let says = format!(
         "prompts fill every step to its budget of {} ({} computed) and the rest wait",
@@ -62,7 +104,9 @@ fn judge(e: &Evidence<'_>) -> Judgement {
 }
 
 fn steps_are_prompts(e: &Evidence<'_>) -> Test {
-    let Some(share) = prompt_share_of_steps(e) else { return Test::Unknown("prompt and output tokens are not both counted".into()) };
+    let Some(share) = prompt_share_of_steps(e) else {
+        return Test::Unknown("prompt and output tokens are not both counted".into());
+    };
     let says = format!("{} of all computed tokens are prompt tokens", Ratio(share));
     Test::when(share > 0.5, e.derived(says, Ratio(share), "prompt / (prompt + output)"))
 }
@@ -99,7 +143,10 @@ mod tests {
 
     #[test]
     fn steps_far_from_full_rule_it_out() {
-        assert_eq!(saturated().observed(TokensPerStep, &[(260.0, 6000.0)]).judge(&CAUSE).outcome, Outcome::RuledOut);
+        assert_eq!(
+            saturated().observed(TokensPerStep, &[(260.0, 6000.0)]).judge(&CAUSE).outcome,
+            Outcome::RuledOut
+        );
     }
 
     #[test]

@@ -1,0 +1,269 @@
+//! Somebody else holds memory on the same GPU.
+
+use intriage_case::{Bytes, Ratio};
+use intriage_engines::{Engine, GpuProcess, Setting};
+
+use super::start::{does_not_answer, log_fact, memory_taken, plain_fact};
+use crate::causes::shared::{pool_is_full, queue_impact, queue_is_felt};
+use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
+use crate::diagnosis::{Impact, ImpactOn};
+use crate::evidence::Evidence;
+use crate::thresholds::Limit;
+use crate::weighing::{Judgement, Test, Weighing};
+
+pub(in crate::causes) static CAUSE: Cause = Cause {
+    id: "vram-co-tenant-or-orphan",
+    class: Class::Memory,
+    layer: Layer::Gpu,
+    summary: "Another process, often an orphan of the last run, holds memory on the same GPU.",
+    symptoms: &[
+        "the start fails, or the KV pool is smaller than yesterday with the same flags",
+        "speed changes with somebody else's load",
+    ],
+    confirmed_by: &[
+        "a process that does not belong to this server holds GPU memory",
+        "the free memory at start is lower than on an empty GPU by that amount",
+    ],
+    refuted_by: &[
+        "the GPU lists only the server's own process",
+        "nothing was refused and nobody waits for memory",
+    ],
+    look_alikes: &[
+        LookAlike {
+            cause: "weights-leave-no-kv",
+            tell: "there the engine's own parts account for the whole card",
+        },
+        LookAlike { cause: "runtime-oom-non-kv", tell: "there the engine itself grew" },
+        LookAlike {
+            cause: "gpu-power-or-capability-limit",
+            tell: "there a partition (MIG, vGPU) bounds the memory, not a process",
+        },
+    ],
+    probe: Probe {
+        name: "idle-sm",
+        steps: "Take the traffic off this server for two minutes and list nvidia-smi --query-compute-apps=pid,process_name,used_memory --format=csv.",
+        if_so: "A process of somebody else holds memory, or the card works while this server is idle.",
+        if_not: "Only this server's process is there and its memory is its own.",
+    },
+    remedies: &[
+        Remedy::any(
+            "find the owner of the process (ps -o pid,ppid,user,cmd -p PID) and end it by its id if it is an orphan",
+            "somebody else's work",
+        ),
+        Remedy::any(
+            "give the server a GPU of its own (CUDA_VISIBLE_DEVICES, a device plugin), and wait for the memory to come back before a restart",
+            "hardware; a slower restart",
+        ),
+        Remedy::of(
+            Engine::Vllm,
+            "look for VLLM::EngineCore or VLLM::Worker processes whose parent is gone (ppid 1): a killed API server leaves them behind",
+            "none to speak of",
+        ),
+        Remedy::of(
+            Engine::Vllm,
+            "if sharing is intended: --gpu-memory-utilization at the share that is really free",
+            "a smaller KV pool",
+        ),
+    ],
+    effect: "The start succeeds and the KV pool has its old size.",
+    confirm: "The start-up log shows almost all memory free, and the same KV size as on an empty card.",
+    explains: &[],
+    judge,
+};
+
+fn judge(e: &Evidence<'_>) -> Judgement {
+    let mut w = Weighing::new()
+        .refuted_by(on_cpu(e))
+        .requires(somebody_else(e))
+        .requires(it_hurts(e))
+        .at_most_likely(CEILING);
+    let held = foreign_bytes(e);
+    if does_not_answer(e) {
+        w = w.explains(&["engine-crash-5xx", "weights-leave-no-kv"]);
+    }
+    let size = held.map_or("GPU memory".to_owned(), |b| b.to_string());
+    let says = if does_not_answer(e) {
+        format!("the server did not start: {size} on the GPU were taken before it loaded anything")
+    } else {
+        format!("{size} on the GPU belong to another process, and requests wait for KV memory")
+    };
+    w.conclude(says, impact(e))
+}
+
+/// Whose process it is can only be told on the host.
+const CEILING: f64 = 0.7;
+
+fn impact(e: &Evidence<'_>) -> Impact {
+    if does_not_answer(e) {
+        return Impact {
+            on: ImpactOn::Availability,
+            share: Ratio(1.0),
+            time: None,
+            says: "the server did not start".into(),
+        };
+    }
+    queue_impact(e)
+}
+
+/// Without a GPU nobody shares one.
+fn on_cpu(e: &Evidence<'_>) -> Test {
+    match e.observed.config.text(Setting::Device) {
+        Some(device) => {
+            Test::when(device == "cpu", e.setting_fact(Setting::Device, format!("it runs on {device}")))
+        }
+        None => Test::Unknown("what it runs on is not stated".into()),
+    }
+}
+
+/// Processes beyond the largest on each card, if they hold more than a driver context.
+fn strangers<'a>(e: &'a Evidence<'_>) -> Option<Vec<&'a GpuProcess>> {
+    let floor = e.limit(Limit::ForeignMemory);
+    let cards = &e.observed.gpu.cards;
+    if cards.is_empty() || cards.iter().any(|c| c.processes.is_none()) {
+        return None;
+    }
+    let size = |p: &&GpuProcess| p.memory.map_or(0.0, Bytes::get);
+    let mut found = Vec::new();
+    for card in cards {
+        let mut held: Vec<&GpuProcess> =
+            card.processes.iter().flatten().filter(|p| size(p) >= floor).collect();
+        held.sort_by(|a, b| size(b).total_cmp(&size(a)));
+        found.extend(held.into_iter().skip(1));
+    }
+    Some(found)
+}
+
+fn somebody_else(e: &Evidence<'_>) -> Test {
+    if let Some(line) = memory_taken(e).filter(|_| does_not_answer(e)) {
+        let enough = taken_at_start(&line.excerpt).is_none_or(|b| b.get() >= e.limit(Limit::ForeignMemory));
+        return Test::when(enough, log_fact(line));
+    }
+    match strangers(e).as_deref() {
+        Some([first, ..]) => {
+            let memory = first.memory.unwrap_or_default();
+            let says = format!("process {} ({}) holds {memory} on the same GPU", first.pid, first.name);
+            Test::Holds(e.derived(says, memory, "nvidia-smi -q"))
+        }
+        Some([]) => Test::Fails(plain_fact("no GPU lists a second process of some size", "nvidia-smi -q")),
+        None => Test::Unknown(
+            "memory by process is not in this evidence: nvidia-smi -q on the host lists it".into(),
+        ),
+    }
+}
+
+/// A neighbour is no fault by itself: the start must fail, or requests must wait for KV memory.
+fn it_hurts(e: &Evidence<'_>) -> Test {
+    if does_not_answer(e) {
+        return match memory_taken(e) {
+            Some(line) => Test::Holds(log_fact(line)),
+            None => Test::Unknown("the server does not answer and no log line tells why: give --log".into()),
+        };
+    }
+    match pool_is_full(e) {
+        Test::Holds(_) => queue_is_felt(e),
+        other => other,
+    }
+}
+
+fn foreign_bytes(e: &Evidence<'_>) -> Option<Bytes> {
+    let listed = strangers(e).and_then(|s| s.first()?.memory);
+    listed.or_else(|| taken_at_start(&memory_taken(e)?.excerpt))
+}
+
+/// `Free memory on device cuda:0 (58.6/79.6 GiB) on startup …` misses 21 GiB.
+fn taken_at_start(excerpt: &str) -> Option<Bytes> {
+    const GIB: f64 = 1_073_741_824.0;
+    let (_, rest) = excerpt.split_once('(')?;
+    let (free, rest) = rest.split_once('/')?;
+    let (total, _) = rest.split_once(" GiB")?;
+    let (free, total): (f64, f64) = (free.trim().parse().ok()?, total.trim().parse().ok()?);
+    Some(Bytes((total - free) * GIB))
+}
+
+#[cfg(test)]
+mod tests {
+    use intriage_case::Signal::*;
+    use intriage_engines::read;
+
+    use super::CAUSE;
+    use crate::diagnosis::{ImpactOn, Outcome};
+    use crate::evidence::Evidence;
+    use crate::testing::Given;
+    use crate::thresholds::Thresholds;
+    use crate::weighing::Judgement;
+
+    /// Scenario F37: an orphan holds 21 GiB, so the start is refused.
+    fn refused(free: &str) -> Given {
+        let line = format!(
+            "ValueError: Free memory on device cuda:0 ({free}/79.6 GiB) on startup is less than desired GPU memory utilization (0.92, 73.2 GiB).\n"
+        );
+        Given::vllm("0.28.0").flags("vllm serve m").log(&line).last_scrapes_fail(12, "connection refused")
+    }
+
+    /// A server short of KV memory, with these processes of so many MiB on its GPU.
+    fn beside(mib: &[u32], given: &Given) -> Judgement {
+        use std::fmt::Write as _;
+        let mut text = String::from("    Product Name    : NVIDIA H100\n    Processes\n");
+        for (i, mib) in mib.iter().enumerate() {
+            let _ = write!(
+                text,
+                "        Process ID    : {}\n            Name    : VLLM::EngineCore\n            Used GPU Memory    : {mib} MiB\n",
+                4711 + i
+            );
+        }
+        let mut case = given.case();
+        case.gpu.smi_q = Some(text);
+        let observed = read(&case);
+        (CAUSE.judge)(&Evidence::new(&observed, &case.intent, &Thresholds::default()))
+    }
+
+    fn short_of_memory() -> Given {
+        Given::vllm("0.28.0")
+            .gauge(RequestsRunning, 20.0)
+            .gauge(RequestsWaiting, 9.0)
+            .gauge(KvUsage, 0.99)
+            .observed(LatencyQueue, &[(3.0, 60.0)])
+    }
+
+    #[test]
+    fn a_start_refused_for_memory_that_was_gone_is_likely_an_orphan() {
+        let j = refused("58.6").judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+        assert!(j.says.contains("21.0 GiB"), "{}", j.says);
+        assert_eq!(j.impact.unwrap().on, ImpactOn::Availability);
+    }
+
+    #[test]
+    fn a_fraction_no_card_could_give_is_not_a_tenant() {
+        assert_eq!(refused("79.0").judge(&CAUSE).outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn a_second_process_while_requests_wait_for_memory_is_likely() {
+        let j = beside(&[50_000, 21_000], &short_of_memory());
+        assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+        assert!(j.says.contains("20.5 GiB"), "{}", j.says);
+    }
+
+    #[test]
+    fn a_neighbour_who_hurts_nobody_is_no_fault() {
+        assert_eq!(
+            beside(&[50_000, 21_000], &short_of_memory().gauge(RequestsWaiting, 0.0)).outcome,
+            Outcome::RuledOut
+        );
+    }
+
+    #[test]
+    fn alone_on_the_card_the_look_alike_remains() {
+        let j = beside(&[70_000, 300], &short_of_memory());
+        assert_eq!(j.outcome, Outcome::RuledOut);
+        assert!(j.against[0].says.contains("second process"));
+    }
+
+    #[test]
+    fn without_a_process_list_nobody_can_tell() {
+        let j = short_of_memory().judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::CannotTell);
+        assert!(j.missing[0].contains("nvidia-smi -q"), "{:?}", j.missing);
+    }
+}

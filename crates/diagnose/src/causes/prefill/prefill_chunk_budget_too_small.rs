@@ -1,0 +1,301 @@
+//! Long prompts take many steps because each step may carry few of their tokens.
+
+use intriage_case::{Quantity, Ratio, Seconds, Signal, Tokens, Unit};
+use intriage_engines::{Engine, Setting};
+
+use crate::causes::shared::{requests_wait, runs_on_gpu, unknown};
+use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
+use crate::diagnosis::{Impact, ImpactOn};
+use crate::evidence::Evidence;
+use crate::thresholds::Limit;
+use crate::weighing::{Judgement, Test, Weighing};
+
+pub(in crate::causes) static CAUSE: Cause = Cause {
+    id: "prefill-chunk-budget-too-small",
+    class: Class::Prefill,
+    layer: Layer::Configuration,
+    summary: "A step may carry so few tokens that a long prompt takes many steps, each as long as a whole decode step.",
+    symptoms: &[
+        "long prompts answer late although nobody waits",
+        "tokens come fast once they come",
+        "the GPU has work to spare",
+    ],
+    confirmed_by: &[
+        "steps of a prompt times the length of a step come to the prefill time",
+        "the token budget is small for a GPU",
+        "nobody waits and the token pace is even",
+    ],
+    refuted_by: &[
+        "requests wait: look at the queue first",
+        "the prompt fits into one or two steps",
+        "steps grow long with prompts in them: compute is the limit",
+        "it runs on CPUs, where a small budget is right",
+    ],
+    look_alikes: &[
+        LookAlike {
+            cause: "token-budget-limited-queue",
+            tell: "there requests wait and a larger budget brings no more tokens per second",
+        },
+        LookAlike {
+            cause: "long-prompt-compute-bound",
+            tell: "there a single prompt on an idle server is as slow",
+        },
+        LookAlike {
+            cause: "prefill-decode-interference",
+            tell: "that is the opposite: chunks so large that the token pace suffers",
+        },
+    ],
+    probe: Probe {
+        name: "budget-sweep",
+        steps: "Double the token budget twice on a spare replica at the same load.",
+        if_so: "The first token of long prompts comes earlier each time, and the token gap grows a little.",
+        if_not: "The first token does not move.",
+    },
+    remedies: &[
+        Remedy::of(
+            Engine::Vllm,
+            "raise --max-num-batched-tokens towards 8192, and lift --long-prefill-token-threshold if it is set",
+            "longer gaps between tokens while a prompt is read, and a slightly smaller KV pool",
+        ),
+        Remedy::of(
+            Engine::Sglang,
+            "raise --chunked-prefill-size (and --max-prefill-tokens with it)",
+            "memory during prefill",
+        ),
+        Remedy::of(Engine::TensorRtLlm, "raise --max_num_tokens", "memory"),
+        Remedy::of(Engine::Tgi, "raise --max-batch-prefill-tokens", "decode pauses while a prompt is read"),
+        Remedy::of(Engine::LlamaCpp, "-ub 1024 or 2048", "GPU memory"),
+    ],
+    effect: "The first token of long prompts comes about as early as on an idle server; the gap between tokens grows a little.",
+    confirm: "latency.prefill falls at the same prompt length while latency.itl keeps its objective.",
+    explains: &[],
+    judge,
+};
+
+fn judge(e: &Evidence<'_>) -> Judgement {
+    let steps = steps(e);
+    // How fast the idle card reads a prompt is not in this evidence.
+    let mut w = Weighing::new()
+        .requires(runs_on_gpu(e))
+        .requires(budget_is_small(e))
+        .requires(prefill_is_felt(e))
+        .requires(steps_explain_it(e, steps.as_ref()))
+        .requires(pace_is_even(e))
+        .refuted_by(requests_wait(e))
+        .supports(gpu_has_room(e))
+        .at_most_likely(0.65);
+    let Some(steps) = steps else { return w.conclude("", impact(e)) };
+    if let Some(budget) = e.setting(Setting::TokenBudget) {
+        let goal = budget * RAISE;
+        let fewer = (steps.prompt / (goal - steps.running).max(1.0)).ceil();
+        let change = format!(
+            "token budget {budget:.0} → {goal:.0}: about {fewer:.0} steps instead of {:.0} for {}",
+            steps.count,
+            Tokens(steps.prompt)
+        );
+        w = w.advise(change, "longer gaps between tokens while a prompt is read");
+    }
+    let says = format!(
+        "a prompt of {} needs {:.0} steps of {} because a step has room for {} of it",
+        Tokens(steps.prompt),
+        steps.count,
+        Seconds(steps.step),
+        Tokens(steps.chunk)
+    );
+    w.conclude(says, impact(e))
+}
+
+/// The probe doubles the budget twice; so does the advice.
+const RAISE: f64 = 4.0;
+
+fn impact(e: &Evidence<'_>) -> Impact {
+    let prefill = e.account.prefill.map_or(0.0, |p| p.value);
+    let share = e.account.share_of_life(prefill);
+    Impact {
+        on: ImpactOn::Ttft,
+        share,
+        time: Some(Seconds(prefill)),
+        says: format!("{} of prefill per request, {share} of its life", Seconds(prefill)),
+    }
+}
+
+/// The arithmetic of chunking, with this case's means.
+struct Steps {
+    prompt: f64,
+    running: f64,
+    chunk: f64,
+    count: f64,
+    step: f64,
+}
+
+fn steps(e: &Evidence<'_>) -> Option<Steps> {
+    let prompt = e.mean(Signal::TokensUncachedEach).or_else(|| e.mean(Signal::TokensPromptEach))?;
+    let running = e.mean_busy(Signal::RequestsRunning)?;
+    let step = e.account.itl?;
+    let left = (e.setting(Setting::TokenBudget)? - running).max(1.0);
+    let chunk = e.setting(Setting::LongPrefillThreshold).filter(|t| *t > 0.0).map_or(left, |t| t.min(left));
+    Some(Steps { prompt, running, chunk, count: (prompt / chunk).ceil(), step })
+}
+
+fn budget_is_small(e: &Evidence<'_>) -> Test {
+    let Some(budget) = e.setting(Setting::TokenBudget) else {
+        return Test::Unknown(format!(
+            "the token budget of {} is not stated anywhere: give --engine-args or --log",
+            e.observed.engine_name()
+        ));
+    };
+    let mut fact = e.setting_fact(Setting::TokenBudget, format!("a step carries at most {}", Tokens(budget)));
+    let mut small = budget <= e.limit(Limit::SmallBudget);
+    if let Some(threshold) = e.setting(Setting::LongPrefillThreshold).filter(|t| *t > 0.0) {
+        small |= threshold <= e.limit(Limit::SmallBudget);
+        fact = e.setting_fact(
+            Setting::LongPrefillThreshold,
+            format!("a step takes at most {} of one long prompt", Tokens(threshold)),
+        );
+    }
+    fact.limit = Some(Quantity::new(e.limit(Limit::SmallBudget), Unit::Tokens));
+    Test::when(small, fact)
+}
+
+/// Prefill is the larger half of the first-token time, and long enough.
+fn prefill_is_felt(e: &Evidence<'_>) -> Test {
+    let Some(prefill) = e.account.prefill else { return unknown(e, Signal::LatencyPrefill) };
+    let share = e.account.ttft.and_then(|ttft| Ratio::of(prefill.value, ttft.max(prefill.value)));
+    let of_ttft = share.map_or(String::new(), |s| format!(", {s} of the time to first token"));
+    let holds = prefill.value >= e.limit(Limit::PrefillTime)
+        && share.is_none_or(|s| s.get() >= e.limit(Limit::PrefillShare));
+    Test::when(
+        holds,
+        e.fact(Signal::LatencyPrefill, format!("prefill {}{of_ttft}", Seconds(prefill.value)), prefill.value),
+    )
+}
+
+/// Several steps, and their time comes to the prefill time.
+fn steps_explain_it(e: &Evidence<'_>, steps: Option<&Steps>) -> Test {
+    let (Some(s), Some(prefill)) = (steps, e.account.prefill) else {
+        return Test::Unknown("prompt length, running requests or the token gap are unknown, so the steps of a prompt cannot be counted".into());
+    };
+    let expected = s.count * s.step;
+    let says = format!(
+        "{} / {} per step = {:.0} steps × {} = {}, prefill takes {}",
+        Tokens(s.prompt),
+        Tokens(s.chunk),
+        s.count,
+        Seconds(s.step),
+        Seconds(expected),
+        Seconds(prefill.value)
+    );
+    let closes = (expected - prefill.value).abs() <= e.limit(Limit::ResidualShare) * prefill.value;
+    // One or two steps are not many.
+    Test::when(
+        closes && s.count > 2.0,
+        e.derived(says, Seconds(expected), "prompt / (budget - running) × token gap"),
+    )
+}
+
+/// Steps with a piece of prompt in them are not much longer than the others: compute has room.
+fn pace_is_even(e: &Evidence<'_>) -> Test {
+    let Some(gaps) = e.histogram(Signal::LatencyItl) else { return unknown(e, Signal::LatencyItl) };
+    let (Some(median), Some(slow)) = (gaps.quantile(0.5), gaps.quantile(0.99)) else {
+        return Test::Unknown("the gaps between tokens are too coarse to compare".into());
+    };
+    let spread = slow.estimate / median.estimate.max(f64::MIN_POSITIVE);
+    let says = format!("the slowest token gaps are {spread:.1} times the median");
+    Test::when(spread < e.limit(Limit::ItlSpread), e.fact(Signal::LatencyItl, says, slow.estimate))
+}
+
+fn gpu_has_room(e: &Evidence<'_>) -> Test {
+    match e.observed.gpu.busy_share() {
+        Some(busy) if busy.get() < e.limit(Limit::GpuBusyLow) => Test::Holds(e.derived(
+            format!("some kernel ran in {busy} of the busy time only"),
+            busy,
+            "nvidia-smi dmon",
+        )),
+        // A high figure only says that some kernel ran, not that the card was full.
+        _ => Test::Unknown("how fast the idle card reads such a prompt would show the room it has".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use intriage_case::Signal::*;
+
+    use super::CAUSE;
+    use crate::diagnosis::Outcome;
+    use crate::testing::Given;
+
+    /// Scenario F14: a budget of 256 with 180 decoding leaves 76 for a prompt of 8,000.
+    fn chopped() -> Given {
+        chopped_on(
+            "Initializing a V1 LLM engine (v0.28.0) with config: device_config=cuda, load_format=auto\n",
+        )
+    }
+
+    fn chopped_on(log: &str) -> Given {
+        Given::vllm("0.28.0")
+            .flags("--max-num-batched-tokens 256")
+            .log(log)
+            .gauge(RequestsRunning, 180.0)
+            .gauge(RequestsWaiting, 0.0)
+            .observed(LatencyTtft, &[(1.62, 400.0)])
+            .observed(LatencyQueue, &[(0.01, 400.0)])
+            .observed(LatencyPrefill, &[(1.6, 400.0)])
+            .observed(LatencyItl, &[(0.015, 80_000.0)])
+            .observed(TokensPromptEach, &[(8000.0, 400.0)])
+            .observed(TokensOutputEach, &[(200.0, 400.0)])
+            .finished("stop", 400.0)
+    }
+
+    #[test]
+    fn a_hundred_steps_for_one_prompt_are_the_cause() {
+        let j = chopped().judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+        assert!(j.says.contains("106 steps of 15.0 ms"), "{}", j.says);
+        assert!(j.advice[0].change.contains("256 → 1024: about 10 steps instead of 106"), "{:?}", j.advice);
+    }
+
+    #[test]
+    fn a_full_sized_budget_is_not_it() {
+        assert_eq!(chopped().flags("--max-num-batched-tokens 8192").judge(&CAUSE).outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn a_threshold_on_long_prompts_cuts_them_as_well() {
+        let j =
+            chopped().flags("--max-num-batched-tokens 8192 --long-prefill-token-threshold 76").judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+    }
+
+    #[test]
+    fn steps_that_do_not_add_up_to_the_prefill_rule_it_out() {
+        let j = chopped()
+            .observed(LatencyPrefill, &[(6.0, 400.0)])
+            .observed(LatencyTtft, &[(6.1, 400.0)])
+            .judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn with_a_queue_the_look_alike_is_to_be_asked_first() {
+        assert_eq!(chopped().gauge(RequestsWaiting, 12.0).judge(&CAUSE).outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn steps_stretched_by_prompts_are_compute_not_budget() {
+        let j = chopped().observed(LatencyItl, &[(0.006, 70_000.0), (0.078, 10_000.0)]).judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::RuledOut, "{j:#?}");
+    }
+
+    #[test]
+    fn on_cpus_a_small_budget_is_right() {
+        let cpu = "Initializing a V1 LLM engine (v0.28.0) with config: device_config=cpu, load_format=auto\n";
+        assert_eq!(chopped_on(cpu).judge(&CAUSE).outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn without_the_budget_nobody_can_tell() {
+        let j = chopped().flags("").judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::CannotTell);
+        assert!(j.missing[0].contains("token budget"), "{:?}", j.missing);
+    }
+}

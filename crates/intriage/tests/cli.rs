@@ -1,0 +1,124 @@
+//! The command line: help, usage errors, settings, the other commands.
+
+mod support;
+
+use support::{code, intriage, json, root, stderr, stdout};
+
+#[test]
+fn help_teaches() {
+    let help = stdout(&intriage(&["check", "--help"]));
+    for word in ["--slo", "--interval", "ttft.p95=500ms", "Examples:", "--bearer-token-file"] {
+        assert!(help.contains(word), "{help}");
+    }
+    assert!(stdout(&intriage(&["--help"])).contains("Exit codes: 0 nothing"));
+}
+
+#[test]
+fn usage_errors_exit_2_and_say_what_to_write() {
+    let folder = support::recording("vllm-h200-healthy");
+    let folder = folder.to_str().unwrap();
+    for (args, hint) in [
+        (vec!["check"], "<TARGET>"),
+        (vec!["check", folder, "--slo", "fast"], "METRIC.STATISTIC=LIMIT"),
+        (vec!["check", "127.0.0.1:1", "--window", "forever"], "30s"),
+        (vec!["check", "127.0.0.1:1", "--window", "1s", "--interval", "2s"], "--window is shorter"),
+        (vec!["check", "127.0.0.1:1", "--header", "nocolon"], "Name: value"),
+        (vec!["check", "ftp://x", "--window", "1s"], "http://"),
+        (vec!["explain", "kv-thing"], "did you mean"),
+        (vec!["scoreboard", "/tmp"], "no labelled recording"),
+    ] {
+        let output = intriage(&args);
+        assert_eq!(code(&output), 2, "{args:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(hint), "{args:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn settings_change_thresholds_and_unknown_keys_are_errors() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("intriage.toml");
+    let folder = support::recording("vllm-h200-maxseqs4");
+    let check = |content: &str| {
+        std::fs::write(&file, content).unwrap();
+        intriage(&["check", folder.to_str().unwrap(), "--format", "json", "--config", file.to_str().unwrap()])
+    };
+    // A queue of 3.7 s is below a threshold of 10 s.
+    let lenient = check("[thresholds]\nqueue_time = 10.0\n");
+    assert_eq!(json(&lenient)["verdict"]["status"], "healthy", "{}", stdout(&lenient));
+    for (content, hint) in [
+        ("[thresholds]\nqueue_tim = 10.0\n", "queue_time"),
+        ("[threshold]\n", "unknown field"),
+        ("profile = \"slow\"\n", "interactive"),
+        ("slo = [\"ttft.p95\"]\n", "METRIC.STATISTIC=LIMIT"),
+        ("[thresholds\n", "TOML"),
+    ] {
+        let output = check(content);
+        assert_eq!(code(&output), 2, "{content}");
+        assert!(stderr(&output).contains(hint), "{content}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn every_cause_named_in_the_truth_files_has_a_runbook() {
+    for folder in ["recordings", "lab"] {
+        for recording in support::recordings(folder) {
+            if let Some(cause) = support::truth(&recording)["cause"].as_str() {
+                let page = intriage(&["explain", cause]);
+                assert_eq!(code(&page), 0, "{cause}");
+                assert!(stdout(&page).contains("The probe that settles it"), "{cause}");
+            }
+        }
+    }
+    assert!(stdout(&intriage(&["explain"])).contains("queueing"));
+}
+
+#[test]
+fn the_demo_says_that_it_replays() {
+    let output = intriage(&["demo"]);
+    assert_eq!(code(&output), 0);
+    assert!(stderr(&output).contains("replays a recording"), "{}", stderr(&output));
+    assert!(stdout(&output).contains("max-num-seqs-limited-queue"), "{}", stdout(&output));
+}
+
+#[test]
+fn completions_and_schema_print() {
+    assert!(stdout(&intriage(&["completions", "bash"])).contains("_intriage"));
+    let schema: serde_json::Value = json(&intriage(&["schema"]));
+    assert!(schema["properties"]["verdict"].is_object(), "{schema:#}");
+}
+
+/// The committed scoreboard is what this build says, and no total is worse than it was.
+#[test]
+fn the_scoreboard_is_current() {
+    let fixtures = root().join("fixtures");
+    let board = stdout(&intriage(&[
+        "scoreboard",
+        fixtures.join("recordings").to_str().unwrap(),
+        fixtures.join("lab").to_str().unwrap(),
+    ]));
+    let path = root().join("SCOREBOARD.txt");
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    for (name, better_is_more) in [
+        ("top-1", true),
+        ("exact", true),
+        ("top-3", true),
+        ("alarms on healthy", false),
+        ("wrong and sure", false),
+        ("cannot tell", false),
+    ] {
+        let (was, is) = (total(&committed, name), total(&board, name));
+        if let (Some(was), Some(is)) = (was, is) {
+            let worse = if better_is_more { is < was } else { is > was };
+            assert!(!worse, "{name} fell from {was} to {is}:\n{board}");
+        }
+    }
+    if std::env::var_os("INTRIAGE_BLESS").is_some() {
+        std::fs::write(&path, &board).unwrap();
+    } else {
+        assert_eq!(board, committed, "run the tests with INTRIAGE_BLESS=1 to accept the new scoreboard");
+    }
+}
+
+fn total(board: &str, name: &str) -> Option<u32> {
+    board.lines().find_map(|l| l.strip_prefix(name)?.trim().parse().ok())
+}

@@ -1,0 +1,92 @@
+//! The same evidence gives the same answer: from a folder, from a saved case, from a live server.
+
+mod support;
+
+use std::thread;
+
+use support::{Server, intriage, is_right, json, recordings, stdout, truth};
+
+#[test]
+fn a_saved_case_gives_byte_identical_json() {
+    let dir = tempfile::tempdir().unwrap();
+    for recording in recordings("recordings") {
+        let saved = dir.path().join("x.case");
+        let args =
+            ["check", recording.to_str().unwrap(), "--format", "json", "--save", saved.to_str().unwrap()];
+        let first = intriage(&args);
+        let again = intriage(&["check", saved.to_str().unwrap(), "--format", "json"]);
+        assert!(!first.stdout.is_empty());
+        assert_eq!(stdout(&first), stdout(&again), "{}", recording.display());
+    }
+}
+
+#[test]
+fn a_saved_case_keeps_the_intent() {
+    let dir = tempfile::tempdir().unwrap();
+    let saved = dir.path().join("x.case");
+    let saved = saved.to_str().unwrap();
+    let recording = support::recording("vllm-h200-healthy");
+    intriage(&[
+        "check",
+        recording.to_str().unwrap(),
+        "--slo",
+        "ttft.p95=1ms",
+        "--profile",
+        "batch",
+        "--save",
+        saved,
+    ]);
+    let again = json(&intriage(&["check", saved, "--format", "json"]));
+    assert_eq!(again["objectives"].as_array().unwrap().len(), 1);
+}
+
+/// Replays a recording over HTTP and checks it live, with what a user would give beside the URL.
+fn live(recording: &std::path::Path, interval_ms: u64) -> serde_json::Value {
+    let server = Server::replay(recording);
+    let scrapes = std::fs::read_dir(recording.join("metrics")).unwrap().count() as u64;
+    let interval = format!("{interval_ms}ms");
+    let window = format!("{}ms", (scrapes - 1) * interval_ms);
+    let log = recording.join("server.log");
+    let flags = std::fs::read_to_string(recording.join("cmdline.txt")).unwrap();
+    json(&intriage(&[
+        "check",
+        &server.url(),
+        "--interval",
+        &interval,
+        "--window",
+        &window,
+        "--format",
+        "json",
+        "--log",
+        log.to_str().unwrap(),
+        "--engine-args",
+        flags.trim(),
+    ]))
+}
+
+#[test]
+fn a_live_scrape_gives_the_verdict_of_the_folder() {
+    let checks: Vec<_> = recordings("recordings")
+        .into_iter()
+        .map(|recording| thread::spawn(move || (live(&recording, 150), recording)))
+        .collect();
+    for check in checks {
+        let (verdict, recording) = check.join().unwrap();
+        let said = &verdict["verdict"];
+        assert!(is_right(&truth(&recording), &verdict), "{}: {said:#}", recording.display());
+    }
+}
+
+#[test]
+fn at_the_recorded_pace_the_figures_agree_too() {
+    let recording = support::recording("vllm-h200-maxseqs4");
+    let live = live(&recording, 2000);
+    let folder = json(&intriage(&["check", recording.to_str().unwrap(), "--format", "json"]));
+    assert_eq!(live["verdict"]["primary"], folder["verdict"]["primary"]);
+    let queue = |v: &serde_json::Value| {
+        v["segments"].as_array().unwrap().iter().find(|s| s["name"] == "queue").unwrap()["value"]["value"]
+            .as_f64()
+            .unwrap()
+    };
+    assert!((queue(&live) / queue(&folder) - 1.0).abs() < 0.05, "{} {}", queue(&live), queue(&folder));
+}

@@ -1,0 +1,102 @@
+//! Given this recording, the verdict is that.
+
+mod support;
+
+use support::{code, intriage, is_right, json, recordings, root, stdout, truth};
+
+#[test]
+fn every_recording_gets_its_true_cause() {
+    for folder in ["recordings", "lab"] {
+        for recording in recordings(folder) {
+            let truth = truth(&recording);
+            let output = intriage(&["check", recording.to_str().unwrap(), "--format", "json"]);
+            let verdict = json(&output);
+            let name = recording.file_name().unwrap().to_string_lossy().into_owned();
+            let said = &verdict["verdict"];
+            assert!(is_right(&truth, &verdict), "{name}: truth {}, said {said:#}", truth["cause"]);
+            assert_eq!(said["status"], truth["status"], "{name}");
+            let exit = match said["status"].as_str().unwrap() {
+                "healthy" => 0,
+                "finding" => 1,
+                _ => 3,
+            };
+            assert_eq!(code(&output), exit, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_finding_names_facts_for_it_and_what_was_ruled_out() {
+    let output =
+        intriage(&["check", support::recording("vllm-h200-maxseqs4").to_str().unwrap(), "--format", "json"]);
+    let verdict = json(&output);
+    let first = &verdict["findings"][0];
+    assert_eq!(verdict["schema"], "intriage.diagnosis/1");
+    assert_eq!(first["cause"], "max-num-seqs-limited-queue");
+    assert!(first["for"].as_array().unwrap().len() >= 3, "{first:#}");
+    assert!(first["impact"]["share"].as_f64().unwrap() > 0.5);
+    let ruled_out: Vec<&str> =
+        verdict["ruled_out"].as_array().unwrap().iter().filter_map(|r| r["cause"].as_str()).collect();
+    assert!(ruled_out.contains(&"kv-capacity-limited-queue"), "{ruled_out:?}");
+    let change = verdict["remedies"][0]["change"].as_str().unwrap();
+    assert!(change.starts_with("--max-num-seqs 4 → "), "{change}");
+}
+
+#[test]
+fn the_first_token_account_adds_up() {
+    for recording in recordings("recordings") {
+        let verdict = json(&intriage(&["check", recording.to_str().unwrap(), "--format", "json"]));
+        for of in ["ttft", "tpot"] {
+            let shares: Vec<f64> = verdict["segments"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter(|s| s["of"] == of)
+                .filter_map(|s| s["share"].as_f64())
+                .collect();
+            let sum: f64 = shares.iter().sum();
+            assert!(
+                shares.is_empty() || (sum - 1.0).abs() < 0.01,
+                "{}: {of} adds up to {sum}",
+                recording.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn a_latency_condition_that_moves_no_stated_objective_is_a_note() {
+    let recording = support::recording("vllm-h200-maxseqs4");
+    let output =
+        intriage(&["check", recording.to_str().unwrap(), "--format", "json", "--slo", "ttft.mean=10s"]);
+    let verdict = json(&output);
+    assert_eq!(verdict["verdict"]["status"], "healthy");
+    assert_eq!(code(&output), 0);
+    let notes = verdict["notes"].to_string();
+    assert!(notes.contains("max-num-seqs-limited-queue"), "{notes}");
+}
+
+#[test]
+fn a_missed_objective_is_said() {
+    let recording = support::recording("vllm-h200-maxseqs4");
+    let output =
+        intriage(&["check", recording.to_str().unwrap(), "--format", "json", "--slo", "ttft.p95=500ms"]);
+    assert_eq!(json(&output)["objectives"][0]["met"], false);
+}
+
+/// The text people see, for one recording of each kind.
+#[test]
+fn the_text_verdict_is_one_screen() {
+    for name in
+        ["vllm-h200-maxseqs4", "vllm-cpu-kvsmall", "vllm-h200-healthy", "llamacpp-slots", "vllm-cpu-killed"]
+    {
+        let output = intriage(&["check", support::recording(name).to_str().unwrap()]);
+        let text = stdout(&output);
+        assert!(!text.contains('\u{1b}'), "no colour into a pipe");
+        assert!(text.lines().count() <= 62, "{name} takes {} lines", text.lines().count());
+        assert!(text.lines().all(|l| l.chars().count() <= 100), "{name} is too wide");
+        insta::with_settings!({ snapshot_path => root().join("crates/intriage/tests/snapshots"), prepend_module_to_snapshot => false }, {
+            insta::assert_snapshot!(name, text);
+        });
+    }
+}
