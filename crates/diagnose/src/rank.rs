@@ -28,19 +28,19 @@ pub(crate) fn rank(e: &Evidence<'_>, mut held: Vec<Held>) -> Vec<Held> {
     held
 }
 
-/// Not serving outranks failing, failing outranks slowness; then the share it explains, a probable
-/// cause counting half of a confirmed one.
+/// Not serving outranks failing, failing outranks slowness. Then what is confirmed and worth naming
+/// comes before what is only likely, and within that the larger share.
 fn weight(e: &Evidence<'_>, held: &Held) -> f64 {
     let Some(impact) = &held.judgement.impact else { return 0.0 };
-    let sure = if held.judgement.outcome == Outcome::Confirmed { 1.0 } else { 0.5 };
     let share = impact.share.get().clamp(0.0, 1.0);
     let tier = match impact.on {
         ImpactOn::Availability => 20.0,
         ImpactOn::Errors if share >= e.limit(Limit::ErrorFirst) => 10.0,
-        ImpactOn::Measurement => -1.0,
+        ImpactOn::Measurement => -10.0,
         _ => 0.0,
     };
-    tier + share * sure
+    let sure = held.judgement.outcome == Outcome::Confirmed && share >= e.limit(Limit::WorthNaming);
+    tier + share + if sure { 1.0 } else { 0.0 }
 }
 
 /// Follows "is explained by" upwards from `id`; a circle ends at the first step.

@@ -77,6 +77,7 @@ thresholds! {
     RejectShare "reject_share" 0.02 Ratio "share of requests refused as invalid" "own";
     ErrorShare "error_share" 0.005 Ratio "share of requests that fail" "canary gate default";
     ErrorFirst "error_first" 0.05 Ratio "from this share on failures outrank slowness" "own";
+    WorthNaming "worth_naming" 0.1 Ratio "share of a request's life from which a confirmed cause comes before a larger, only likely one" "own";
     SpecAccept "spec_accept" 0.4 Ratio "accepted over proposed tokens below which three or more proposals waste work" "vLLM speculation metrics";
     GpuBusyLow "gpu_busy_low" 0.6 Ratio "some kernel runs for less of the time: the card waits for the host" "own; 0.37 eager and 0.80 with graphs seen on one H200";
     GpuBusyHigh "gpu_busy_high" 0.75 Ratio "some kernel runs for at least this share of the time: the card does not wait for the host" "own; 0.80 to 1.00 with graphs seen on one H200";
