@@ -81,6 +81,17 @@ pub struct GpuEvidence {
 }
 
 impl Case {
+    /// Adds a log; a second one of the same name gets a number, so that facts can tell them apart.
+    pub fn add_log(&mut self, mut log: LogText) {
+        let stem = log.name.strip_suffix(".log").unwrap_or(&log.name).to_owned();
+        let mut number = 1;
+        while self.logs.iter().any(|known| known.name == log.name) {
+            number += 1;
+            log.name = format!("{stem}-{number}.log");
+        }
+        self.logs.push(log);
+    }
+
     /// Whether nothing at all was collected.
     pub fn is_empty(&self) -> bool {
         self.scrapes.is_empty() && self.endpoints.is_empty() && self.logs.is_empty()

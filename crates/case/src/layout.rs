@@ -11,6 +11,8 @@ use crate::{Case, LogText, Millis, Scrape, ScrapeOutcome};
 pub fn add(case: &mut Case, name: &str, bytes: Vec<u8>) -> bool {
     if let Some(file) = name.strip_prefix("metrics/") {
         let Some(scrape) = scrape(file, bytes) else { return false };
+        // A name that comes twice (an archive may do that) is one file, and the last one counts.
+        case.scrapes.retain(|s| s.at != scrape.at || s.body().is_some() != scrape.body().is_some());
         let place = case.scrapes.partition_point(|s| s.at <= scrape.at);
         case.scrapes.insert(place, scrape);
         return true;
@@ -24,7 +26,10 @@ pub fn add(case: &mut Case, name: &str, bytes: Vec<u8>) -> bool {
         "cmdline.txt" => case.command_line = Some(text(bytes).trim().to_owned()).filter(|c| !c.is_empty()),
         "dmon.txt" => case.gpu.dmon = Some(text(bytes)),
         "smi_q.txt" => case.gpu.smi_q = Some(text(bytes)),
-        _ if is_log(name) => case.logs.push(LogText { name: name.to_owned(), text: text(bytes) }),
+        _ if is_log(name) => {
+            case.logs.retain(|log| log.name != name);
+            case.logs.push(LogText { name: name.to_owned(), text: text(bytes) });
+        }
         _ => return false,
     }
     true
@@ -36,7 +41,7 @@ pub fn wants(name: &str) -> bool {
         return scrape_time(file).is_some();
     }
     if let Some(file) = name.strip_prefix("endpoints/") {
-        return file.ends_with(".json");
+        return file.strip_suffix(".json").is_some();
     }
     matches!(name, "cmdline.txt" | "dmon.txt" | "smi_q.txt") || is_log(name)
 }
@@ -128,6 +133,19 @@ mod tests {
             assert!(add(&mut again, &name, bytes));
         }
         assert_eq!(again, case);
+    }
+
+    #[test]
+    fn a_name_that_comes_twice_is_one_file() {
+        let mut case = Case::default();
+        for content in ["old", "new"] {
+            add(&mut case, "metrics/1000.txt", content.into());
+            add(&mut case, "server.log", content.into());
+        }
+        assert_eq!((case.scrapes.len(), case.logs.len()), (1, 1));
+        assert_eq!(case.scrapes[0].body(), Some(b"new".as_slice()));
+        case.add_log(LogText { name: "server.log".into(), text: "another".into() });
+        assert_eq!(case.logs[1].name, "server-2.log");
     }
 
     #[test]

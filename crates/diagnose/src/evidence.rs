@@ -3,7 +3,7 @@
 use intriage_case::{
     Fact, Histogram, Intent, Quantity, Ratio, Requests, Seconds, Series, Signal, Source, Statistic,
 };
-use intriage_case::{ObjectiveMetric, Profile};
+use intriage_case::{Objective, ObjectiveMetric, Profile};
 use intriage_engines::{Instance, Observed, Setting};
 
 use crate::account::Account;
@@ -161,7 +161,7 @@ impl<'a> Evidence<'a> {
     /// The tightest objective on a metric, as a time.
     pub fn objective(&self, metric: ObjectiveMetric) -> Option<Seconds> {
         let limits =
-            self.intent.objectives.iter().filter(|o| o.metric == metric).filter_map(|o| o.limit_time());
+            self.intent.objectives.iter().filter(|o| o.metric == metric).filter_map(Objective::limit_time);
         limits.reduce(|a, b| if a < b { a } else { b })
     }
 

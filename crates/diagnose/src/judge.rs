@@ -27,7 +27,7 @@ pub fn diagnose(case: &Case, thresholds: &Thresholds) -> Diagnosis {
         match judgement.outcome {
             Outcome::Confirmed | Outcome::Likely => held.push(Held { cause, judgement, effect_of: None }),
             Outcome::RuledOut => {
-                ruled_out.push(RuledOut { cause: cause.id.into(), because: judgement.against })
+                ruled_out.push(RuledOut { cause: cause.id.into(), because: judgement.against });
             }
             Outcome::CannotTell => {
                 cannot_tell.push(Unjudged {
@@ -40,12 +40,12 @@ pub fn diagnose(case: &Case, thresholds: &Thresholds) -> Diagnosis {
     }
     let ids: Vec<&str> = held.iter().map(|h| h.cause.id).collect();
     let benign = benign(&e, &ids);
-    let (noted, held) = split_by_objectives(held, &objectives);
+    let (harmless, held) = split_by_objectives(held, &objectives);
     let held = rank(&e, held);
     let verdict = verdict(&e, &held, &objectives);
     let mut notes = observed.notes.clone();
     notes.extend(window_notes(&e));
-    notes.extend(noted.iter().map(|h| {
+    notes.extend(harmless.iter().map(|h| {
         format!("{} (every stated objective is met, so this is a note): {}", h.cause.id, h.judgement.says)
     }));
     let remedies = held

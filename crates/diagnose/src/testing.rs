@@ -196,10 +196,10 @@ impl Given {
 
     /// What one cause makes of it.
     pub(crate) fn judge(&self, cause: &Cause) -> Judgement {
-        let case = self.case();
-        let observed = intriage_engines::read(&case);
+        let evidence = self.case();
+        let observed = intriage_engines::read(&evidence);
         let thresholds = Thresholds::default();
-        (cause.judge)(&Evidence::new(&observed, &case.intent, &thresholds))
+        (cause.judge)(&Evidence::new(&observed, &evidence.intent, &thresholds))
     }
 
     /// The whole verdict.

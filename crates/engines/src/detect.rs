@@ -30,21 +30,18 @@ impl Identity {
 }
 
 /// Recognises the engine by its metric names, then by its endpoints, then by its command line.
-pub(crate) fn detect(case: &Case, scrapes: &[Exposition<'_>]) -> Identity {
-    let engine = by_metrics(scrapes)
+pub(crate) fn detect(case: &Case, last: Option<&Exposition<'_>>) -> Identity {
+    let engine = last
+        .and_then(recognise)
         .or_else(|| by_endpoints(case))
         .or_else(|| by_command_line(case.command_line.as_deref()?))
         .or_else(|| by_logs(case));
     let mut identity = Identity { engine, ..Identity::default() };
     let Some(engine) = engine else { return identity };
     identity.version = version_from_endpoints(engine, case).or_else(|| version_from_logs(case));
-    identity.at_least = scrapes.last().and_then(|s| oldest_possible(dialect(engine), s));
-    identity.models = models(case, scrapes);
+    identity.at_least = last.and_then(|s| oldest_possible(dialect(engine), s));
+    identity.models = models(case, last);
     identity
-}
-
-fn by_metrics(scrapes: &[Exposition<'_>]) -> Option<Engine> {
-    recognise(scrapes.iter().rev().find(|s| !s.samples.is_empty())?)
 }
 
 /// The engine whose metrics these are.
@@ -151,14 +148,14 @@ fn oldest_possible(dialect: &Dialect, scrape: &Exposition<'_>) -> Option<Version
         .max()
 }
 
-fn models(case: &Case, scrapes: &[Exposition<'_>]) -> Vec<String> {
+fn models(case: &Case, last: Option<&Exposition<'_>>) -> Vec<String> {
     let mut models = BTreeSet::new();
     if let Some(list) = json(case, "/v1/models")
         && let Some(entries) = list.get("data").and_then(Value::as_array)
     {
         models.extend(entries.iter().filter_map(|m| Some(m.get("id")?.as_str()?.to_owned())));
     }
-    if let Some(last) = scrapes.last() {
+    if let Some(last) = last {
         for sample in &last.samples {
             if let Some(name) = sample.labels.get("model_name").or_else(|| sample.labels.get("model")) {
                 models.insert(name.into_owned());

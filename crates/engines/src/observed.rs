@@ -93,8 +93,7 @@ pub fn read(case: &Case) -> Observed {
         }
     }
     observed.times = parsed.iter().map(|(t, _)| *t).collect();
-    let bodies: Vec<Exposition<'_>> = parsed.iter().map(|(_, e)| e.clone()).collect();
-    observed.identity = detect(case, &bodies);
+    observed.identity = detect(case, parsed.last().map(|(_, last)| last));
     if let Some(engine) = observed.identity.engine {
         read_as(dialect(engine), case, &parsed, &mut observed);
     } else if !parsed.is_empty() {

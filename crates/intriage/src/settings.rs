@@ -26,16 +26,9 @@ pub(crate) struct Settings {
 impl Settings {
     /// The file given, else `intriage.toml` in the working folder, else nothing.
     pub(crate) fn load(given: Option<&Path>) -> Result<Self, Failure> {
-        let path = match given {
-            Some(path) => path.to_owned(),
-            None => {
-                let usual = PathBuf::from("intriage.toml");
-                if !usual.is_file() {
-                    return Ok(Self::default());
-                }
-                usual
-            }
-        };
+        let usual = PathBuf::from("intriage.toml");
+        let path = given.map(Path::to_owned).or_else(|| usual.is_file().then_some(usual));
+        let Some(path) = path else { return Ok(Self::default()) };
         let bad = |why: String| Failure::Usage(format!("{}: {why}", path.display()));
         let text = std::fs::read_to_string(&path).map_err(|e| bad(e.to_string()))?;
         toml::from_str(&text).map_err(|e| bad(e.to_string().trim_end().to_owned()))

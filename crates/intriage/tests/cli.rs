@@ -1,4 +1,5 @@
 //! The command line: help, usage errors, settings, the other commands.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on must stop")]
 
 mod support;
 

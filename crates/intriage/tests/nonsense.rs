@@ -1,4 +1,5 @@
 //! Nonsense in, a clear error out: exit 4 (or 3), within its time limit, no panic.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on must stop")]
 
 mod support;
 

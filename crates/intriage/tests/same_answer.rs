@@ -1,4 +1,5 @@
 //! The same evidence gives the same answer: from a folder, from a saved case, from a live server.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on must stop")]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! Given this recording, the verdict is that.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on must stop")]
 
 mod support;
 

@@ -31,7 +31,7 @@ fn mask(value: &mut Value, secret: bool, depth: usize) {
         Value::String(text) if secret && !text.is_empty() => *text = MASK.into(),
         Value::Array(items) => items.iter_mut().for_each(|v| mask(v, secret, depth + 1)),
         Value::Object(map) => {
-            map.iter_mut().for_each(|(key, v)| mask(v, secret || is_secret(key), depth + 1))
+            map.iter_mut().for_each(|(key, v)| mask(v, secret || is_secret(key), depth + 1));
         }
         _ => {}
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use intriage_diagnose::{Cause, Class, catalogue};
+use intriage_diagnose::{Benign, Cause, Class, benign_catalogue, catalogue};
 
 use crate::style::{HEAD, QUIET, styled};
 use crate::wrap::hang;
@@ -18,8 +18,32 @@ pub fn catalogue_page() -> String {
         }
         let _ = write!(out, "{}", hang(&format!("  {:<34}", cause.id), cause.summary));
     }
+    let _ = writeln!(out, "\n{}", styled(HEAD, "looks alarming and is not"));
+    for benign in benign_catalogue() {
+        let _ = write!(out, "{}", hang(&format!("  {:<34}", benign.id), benign.looks_like));
+    }
     let _ = writeln!(out, "\n{}", styled(QUIET, "intriage explain CAUSE prints the runbook of one."));
     out.trim_start().to_owned()
+}
+
+/// The page of a condition that must not alarm.
+pub fn benign_page(benign: &Benign) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{}", styled(HEAD, benign.id));
+    let _ = writeln!(out, "{}\n", styled(QUIET, "looks alarming and is not"));
+    let _ = write!(
+        out,
+        "{}{}",
+        hang("Looks like: ", benign.looks_like),
+        hang("Explained:  ", benign.explanation)
+    );
+    if !benign.unless.is_empty() {
+        let _ = write!(out, "{}", hang("Unless:     ", &format!("{} holds", benign.unless.join(" or "))));
+    }
+    if let Some(needs) = benign.needs {
+        let _ = write!(out, "{}", hang("Judged:     ", &format!("not yet, it needs {needs}")));
+    }
+    out
 }
 
 /// The runbook of one cause.

@@ -12,7 +12,6 @@ pub(crate) fn field_list(text: &str) -> Vec<(&str, &str)> {
     for (i, c) in text.char_indices() {
         match (quote, c) {
             (Some(q), c) if c == q => quote = None,
-            (Some(_), _) => {}
             (None, '\'' | '"') => quote = Some(c),
             (None, '(' | '[' | '{' | '<') => depth += 1,
             // The bracket that was opened before the list began ends it.
@@ -92,8 +91,7 @@ mod tests {
 
     #[test]
     fn the_log_tells_what_was_not_default() {
-        let args =
-            "'model': 'l8b', 'max_num_seqs': 4, 'enable_prefix_caching': False, 'load_format': 'dummy'} and more";
+        let args = "'model': 'l8b', 'max_num_seqs': 4, 'enable_prefix_caching': False, 'load_format': 'dummy'} and more";
         let mut config = Config::default();
         let source = Source::Log { file: "server.log".into(), line: 7 };
         from_fields(dialect(Engine::Vllm), field_list(args), &source, &mut config);

@@ -26,7 +26,9 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
     if let Some(flags) = &args.engine_args {
         case.command_line = Some(redact_command_line(flags));
     }
-    case.logs.extend(logs);
+    for log in logs {
+        case.add_log(log);
+    }
     if let Some(path) = &args.save {
         save(&case, path)?;
         anstream::eprintln!(

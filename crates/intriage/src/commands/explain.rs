@@ -1,7 +1,7 @@
 //! `intriage explain [CAUSE]` and `intriage schema`.
 
-use intriage_diagnose::{catalogue, find};
-use intriage_report::{catalogue_page, cause_page, schema as diagnosis_schema};
+use intriage_diagnose::{benign_catalogue, catalogue, find};
+use intriage_report::{benign_page, catalogue_page, cause_page, schema as diagnosis_schema};
 
 use super::print;
 use crate::failure::{Failure, Outcome};
@@ -9,7 +9,11 @@ use crate::failure::{Failure, Outcome};
 pub(crate) fn run(cause: Option<&str>) -> Result<Outcome, Failure> {
     let page = match cause {
         None => catalogue_page(),
-        Some(id) => cause_page(find(id).ok_or_else(|| unknown(id))?),
+        Some(id) => match (find(id), benign_catalogue().find(|b| b.id == id)) {
+            (Some(cause), _) => cause_page(cause),
+            (None, Some(benign)) => benign_page(benign),
+            (None, None) => return Err(unknown(id)),
+        },
     };
     print::text(&page)?;
     Ok(Outcome::Fine)

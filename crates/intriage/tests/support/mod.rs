@@ -1,5 +1,6 @@
 //! What the tests share: the program, the recordings, and servers that behave or misbehave.
 #![allow(dead_code, missing_docs, unreachable_pub, reason = "each test file uses its own part")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on must stop")]
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
