@@ -103,8 +103,8 @@ fn gauges_of_several_processes_are_one_gauge() {
 #[test]
 fn a_restart_inside_the_window_loses_nothing_and_counts_nothing_twice() {
     let at = |n: u32| format!("vllm:generation_tokens_total{{engine=\"0\",model_name=\"m\"}} {n}\n");
-    let (a, b, c, d) = (at(100), at(250), at(30), at(80));
-    let o = read(&with_version(scrapes(&[&a, &b, &c, &d]), "0.32.0"));
+    let bodies = [at(100), at(250), at(30), at(80)];
+    let o = read(&with_version(scrapes(&bodies.each_ref().map(String::as_str)), "0.32.0"));
     let window = o.series(Signal::TokensGenerated, None, None).unwrap().counter().unwrap();
     assert_eq!((window.delta, window.resets), (230.0, 1));
 }
