@@ -262,8 +262,8 @@ impl Given {
         if self.engine == Engine::Vllm && row.metric.starts_with("vllm:") {
             labels.push("engine=\"0\",model_name=\"m\"".to_owned());
         }
-        if let How::Where(label, values) = row.how {
-            labels.push(format!("{label}=\"{}\"", values[0]));
+        if let How::Where(label, [first, ..]) = row.how {
+            labels.push(format!("{label}=\"{first}\""));
         }
         if let (Some(label), Some(key)) = (row.split, key) {
             labels.push(format!("{label}=\"{key}\""));

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Parses one scrape with Python's prometheus_client and with ours, one after the other, and prints both speeds.
+# Parses one scrape with Python's prometheus_client, with the fastest other Rust parser that reads all of it and with
+# ours, one after the other, and prints the speeds and the ratios.
 #
 # Usage: exposition_vs_python.sh [FILE] [SECONDS]. Needs network once, for `pip install prometheus_client`.
 # Each side reports its fastest batch, so that a busy machine disturbs neither.
@@ -15,7 +16,10 @@ if [[ ! -x $venv/bin/python ]]; then
 fi
 "$venv/bin/python" -c 'import prometheus_client' 2>/dev/null || "$venv/bin/pip" install --quiet prometheus_client
 
-ours=$(cd "$here/.." && cargo run --quiet --release --example parse_speed -- "$file" "$seconds")
+both=$(cd "$here/.." && cargo run --quiet --release --example parse_speed -- "$file" "$seconds")
+
+ours=$(head -n 1 <<<"$both")
+other=$(tail -n 1 <<<"$both")
 
 python=$("$venv/bin/python" - "$file" "$seconds" <<'PYTHON'
 import sys
@@ -34,5 +38,7 @@ print(f"{len(text.encode()) / fastest / 1e6:.1f} MB/s, {samples} samples")
 PYTHON
 )
 
-ratio=$(awk -v ours="${ours%% *}" -v python="${python%% *}" 'BEGIN { printf "%.0f", ours / python }')
-echo "intriage $ours; prometheus_client $python; ratio ${ratio}x"
+ratio() { awk -v ours="${ours%% *}" -v other="${1%% *}" 'BEGIN { printf "%.1f", ours / other }'; }
+echo "intriage $ours"
+echo "prom_text_format_parser 0.1 $other: $(ratio "$other") times slower"
+echo "prometheus_client $python: $(ratio "$python") times slower"
