@@ -1,18 +1,18 @@
 //! The whole path: read, account, judge every cause, rank, answer.
 
-use intriage_case::{Case, Quantity, Ratio, Requests, Seconds, Signal, Tokens, Unit};
-use intriage_engines::{Observed, Setting, read};
+use intriage_case::{Case, Requests, Seconds, Signal};
+use intriage_engines::{Observed, read};
 
-use crate::account::{Account, Part};
 use crate::benign::benign;
 use crate::causes::{Cause, catalogue};
 use crate::diagnosis::{
     Diagnosis, EngineSummary, Finding, ImpactOn, Named, ObjectiveResult, Outcome, Primary, RemedyOut,
-    RuledOut, SCHEMA, Segment, SegmentOf, Status, Unjudged, Verdict, WindowSummary,
+    RuledOut, SCHEMA, Status, Unjudged, Verdict, WindowSummary,
 };
 use crate::evidence::Evidence;
 use crate::objectives::judge_objectives;
 use crate::rank::{Held, rank};
+use crate::segments::segments;
 use crate::thresholds::Thresholds;
 
 /// Diagnoses a case. The same case and thresholds give the same answer on any machine.
@@ -179,6 +179,15 @@ fn window_notes(e: &Evidence<'_>) -> Vec<String> {
     {
         notes.push(format!("only {n:.0} requests finished in the window: means are rough"));
     }
+    if let (Some(seen), Some(accounted)) = (e.mean(Signal::LatencyTtft), e.account.ttft)
+        && (seen - accounted).abs() > 0.2 * seen
+    {
+        notes.push(format!(
+            "all first tokens of the window came after {} on average; the account covers the requests whose queue and prefill times are known, those that finished ({})",
+            Seconds(seen),
+            Seconds(accounted)
+        ));
+    }
     if let Some(scope) = e.scope() {
         let engine = scope.engine.as_deref().unwrap_or("?");
         let model = scope.model.as_deref().unwrap_or("?");
@@ -258,145 +267,4 @@ fn remedies(observed: &Observed, held: &Held) -> Vec<RemedyOut> {
         .map(|a| out(&a.change, &a.cost))
         .chain(rows.iter().map(|r| out(r.change, r.cost)))
         .collect()
-}
-
-fn segments(e: &Evidence<'_>) -> Vec<Segment> {
-    let a = &e.account;
-    let mut all = Vec::new();
-    first_token_segments(a, &mut all);
-    token_segments(a, &mut all);
-    throughput_segments(e, &mut all);
-    memory_segments(e, &mut all);
-    all
-}
-
-fn first_token_segments(a: &Account, all: &mut Vec<Segment>) {
-    let Some(ttft) = a.ttft else { return };
-    let total = ttft.max(a.queue.map_or(0.0, |q| q.value) + a.prefill.map_or(0.0, |p| p.value));
-    let mut parts = vec![
-        ("queue", a.queue),
-        ("prefill", a.prefill),
-        ("engine input", a.input),
-        ("front end", a.frontend),
-    ];
-    let known: f64 = parts.iter().filter_map(|(_, p)| p.map(|p| p.value)).sum();
-    let left = (total - known).max(0.0);
-    parts.push((
-        "unexplained",
-        Some(Part { value: left, low: left, high: left, source: "ttft less the parts above" }),
-    ));
-    for (name, part) in parts {
-        all.extend(part.map(|p| time_segment(SegmentOf::Ttft, name, p, total)));
-    }
-}
-
-fn token_segments(a: &Account, all: &mut Vec<Segment>) {
-    let Some(itl) = a.itl else { return };
-    let mut parts = vec![
-        ("decode step", a.step),
-        ("prefill interference", a.interference),
-        ("stalls", a.stalls),
-        ("host gap", a.host),
-    ];
-    let known: f64 = parts.iter().filter_map(|(_, p)| p.map(|p| p.value)).sum();
-    let left = (itl - known).max(0.0);
-    parts.push((
-        "unexplained",
-        Some(Part { value: left, low: left, high: left, source: "mean gap less the parts above" }),
-    ));
-    for (name, part) in parts {
-        all.extend(part.map(|p| time_segment(SegmentOf::Tpot, name, p, itl)));
-    }
-}
-
-fn time_segment(of: SegmentOf, name: &str, part: Part, total: f64) -> Segment {
-    Segment {
-        of,
-        name: name.into(),
-        value: Quantity::new(part.value, Unit::Seconds),
-        low: part.low,
-        high: part.high,
-        share: Ratio::of(part.value, total),
-        source: part.source.into(),
-    }
-}
-
-fn throughput_segments(e: &Evidence<'_>, all: &mut Vec<Segment>) {
-    let time = e.busy_time().get();
-    if time <= 0.0 {
-        return;
-    }
-    let mut add = |name: &str, value: f64, unit: Unit, source: &str| {
-        let q = Quantity::new(value, unit);
-        all.push(Segment {
-            of: SegmentOf::Throughput,
-            name: name.into(),
-            value: q,
-            low: value,
-            high: value,
-            share: None,
-            source: source.into(),
-        });
-    };
-    if let Some(ttft) = e.histogram(Signal::LatencyTtft) {
-        add("first tokens", ttft.count() / time, Unit::RequestsPerSecond, "requests that got a first token");
-    }
-    if let Some(Requests(n)) = e.finished() {
-        add("completions", n / time, Unit::RequestsPerSecond, "requests that finished");
-    }
-    if let Some(tokens) = e.delta(Signal::TokensPromptComputed).or_else(|| e.delta(Signal::TokensPrompt)) {
-        add("prompt tokens", tokens / time, Unit::TokensPerSecond, "prompt tokens computed");
-    }
-    if let Some(tokens) = e.delta(Signal::TokensGenerated) {
-        add("output tokens", tokens / time, Unit::TokensPerSecond, "output tokens");
-    }
-}
-
-fn memory_segments(e: &Evidence<'_>, all: &mut Vec<Segment>) {
-    let total = e.observed.gpu.memory.map(intriage_case::Bytes::get);
-    let mut known = 0.0;
-    for (name, setting) in [
-        ("weights", Setting::WeightBytes),
-        ("kv pool", Setting::KvBytes),
-        ("cuda graphs", Setting::GraphBytes),
-    ] {
-        let Some(bytes) = e.setting(setting) else { continue };
-        known += bytes;
-        let share = total.and_then(|t| Ratio::of(bytes, t));
-        let q = Quantity::new(bytes, Unit::Bytes);
-        all.push(Segment {
-            of: SegmentOf::Memory,
-            name: name.into(),
-            value: q,
-            low: bytes,
-            high: bytes,
-            share,
-            source: "start-up log".into(),
-        });
-    }
-    if let Some(total) = total.filter(|t| known > 0.0 && *t > known) {
-        let left = total - known;
-        let q = Quantity::new(left, Unit::Bytes);
-        all.push(Segment {
-            of: SegmentOf::Memory,
-            name: "unexplained".into(),
-            value: q,
-            low: left,
-            high: left,
-            share: Ratio::of(left, total),
-            source: "GPU memory less the parts above: activations, other processes, free".into(),
-        });
-    }
-    if let (Some(capacity), Some(usage)) = (e.setting(Setting::KvCapacity), e.mean_busy(Signal::KvUsage)) {
-        let used = Tokens(capacity * usage);
-        all.push(Segment {
-            of: SegmentOf::Memory,
-            name: "kv in use".into(),
-            value: used.into(),
-            low: used.get(),
-            high: used.get(),
-            share: Some(Ratio(usage)),
-            source: "mean over the busy scrapes, share of the pool".into(),
-        });
-    }
 }

@@ -12,6 +12,7 @@ mod evidence;
 mod judge;
 mod objectives;
 mod rank;
+mod segments;
 #[cfg(test)]
 mod testing;
 mod thresholds;

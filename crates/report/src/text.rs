@@ -8,7 +8,7 @@ use intriage_diagnose::{Diagnosis, Finding, Outcome, RuledOut, Segment, SegmentO
 use crate::style::{BAD, BAR, GOOD, HEAD, QUIET, UNSURE, styled};
 use crate::wrap::{WIDTH, hang, shorten};
 
-/// Ruled-out and unjudged causes shown by name and reason; the rest are counted.
+/// Ruled-out causes, and reasons for not judging, that are shown; the rest are counted.
 const SHOWN: usize = 4;
 /// Remedies shown.
 const REMEDIES: usize = 3;
@@ -208,23 +208,25 @@ fn ruled_out(d: &Diagnosis, out: &mut String) {
     list("Ruled out", lines.iter().map(String::as_str), out);
 }
 
+/// Causes that lack the same thing share a line.
 fn cannot_tell(d: &Diagnosis, out: &mut String) {
-    let mut lines: Vec<String> = d
-        .cannot_tell
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for unjudged in &d.cannot_tell {
+        let why = unjudged.missing.first().map_or("", String::as_str);
+        match groups.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, causes)) => causes.push(&unjudged.cause),
+            None => groups.push((why, vec![&unjudged.cause])),
+        }
+    }
+    let mut lines: Vec<String> = groups
         .iter()
         .take(SHOWN)
-        .map(|u| {
-            let probe = u.probe.split(':').next().unwrap_or_default();
-            let why = u.missing.first().map_or("", String::as_str);
-            format!("{} → probe {probe}; {}", u.cause, shorten(why, WIDTH - 14))
-        })
-        .map(|l| shorten(&l, WIDTH - 14))
+        .map(|(why, causes)| format!("{}: {}", causes.join(", "), shorten(why, 2 * WIDTH - 60)))
         .collect();
-    if d.cannot_tell.len() > SHOWN {
-        lines.push(format!(
-            "and {} more; `intriage explain CAUSE` describes each probe",
-            d.cannot_tell.len() - SHOWN
-        ));
+    if groups.len() > SHOWN {
+        let rest: usize = groups.iter().skip(SHOWN).map(|(_, causes)| causes.len()).sum();
+        lines
+            .push(format!("and {rest} more; `intriage explain CAUSE` describes the probe that settles each"));
     }
     list("Cannot tell", lines.iter().map(String::as_str), out);
 }

@@ -50,12 +50,14 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     let waits = busy.map_or(0.25, |b| 1.0 - b.get());
     let lost = waits * e.account.decode.unwrap_or(0.0);
     let share = e.account.share_of_life(lost);
-    let w = Weighing::new()
+    let mut w = Weighing::new()
         .requires(graphs_are_missed(e))
         .requires(runs_on_gpu(e))
         .requires(decode_dominates(e))
-        .refuted_by(card_is_busy(e))
-        .supports(card_waits(e));
+        .refuted_by(card_is_busy(e));
+    if let Some(missing) = readings_are_there(e) {
+        w = w.supports(missing);
+    }
     let why = if e.observed.config.switch(Setting::EagerMode) == Some(true) {
         "eager mode is on"
     } else {
@@ -98,22 +100,13 @@ fn card_is_busy(e: &Evidence<'_>) -> Test {
     Test::when(busy.get() >= e.limit(Limit::GpuBusyLow), fact)
 }
 
-fn card_waits(e: &Evidence<'_>) -> Test {
-    match e.observed.gpu.busy_share() {
-        // The refutation above already says how busy it is.
-        Some(busy) if busy.get() < e.limit(Limit::GpuBusyLow) => {
-            let mut fact = e.derived(
-                format!("no kernel runs {} of the time", Ratio(1.0 - busy.get())),
-                busy,
-                "nvidia-smi dmon",
-            );
-            fact.source = Source::Gpu { tool: "nvidia-smi dmon".into() };
-            Test::Holds(fact)
-        }
-        _ => Test::Unknown(
+/// The refutation says how busy the card is; without readings the cost is an estimate.
+fn readings_are_there(e: &Evidence<'_>) -> Option<Test> {
+    e.observed.gpu.busy_share().is_none().then(|| {
+        Test::Unknown(
             "no GPU readings were given (nvidia-smi dmon): how long the card waits is an estimate".into(),
-        ),
-    }
+        )
+    })
 }
 
 #[cfg(test)]

@@ -115,8 +115,9 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         );
         w = w.advise(change, "a restart; tokens come a little slower with more of them in a step");
     }
+    let room = if matches!(pool_has_room(e), Test::Holds(_)) { " while the KV pool has room" } else { "" };
     let says = format!(
-        "{} runs at most {:.0} sequences at once, so {} wait on average while the KV pool has room",
+        "{} runs at most {:.0} sequences at once, so {} wait on average{room}",
         e.observed.engine_name(),
         cap.value,
         Requests(waiting)

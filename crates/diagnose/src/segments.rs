@@ -1,0 +1,150 @@
+//! The account as output: every part with its bounds, its share and its source.
+
+use intriage_case::{Bytes, Quantity, Ratio, Requests, Signal, Tokens, Unit};
+use intriage_engines::Setting;
+
+use crate::account::{Account, Part};
+use crate::diagnosis::{Segment, SegmentOf};
+use crate::evidence::Evidence;
+
+/// Where the time (and the memory, and the work) went; what is left over is a segment of its own.
+pub(crate) fn segments(e: &Evidence<'_>) -> Vec<Segment> {
+    let a = &e.account;
+    let mut all = Vec::new();
+    first_token_segments(a, &mut all);
+    token_segments(a, &mut all);
+    throughput_segments(e, &mut all);
+    memory_segments(e, &mut all);
+    all
+}
+
+fn first_token_segments(a: &Account, all: &mut Vec<Segment>) {
+    let Some(ttft) = a.ttft else { return };
+    let total = ttft.max(a.queue.map_or(0.0, |q| q.value) + a.prefill.map_or(0.0, |p| p.value));
+    let mut parts = vec![
+        ("queue", a.queue),
+        ("prefill", a.prefill),
+        ("engine input", a.input),
+        ("front end", a.frontend),
+    ];
+    let known: f64 = parts.iter().filter_map(|(_, p)| p.map(|p| p.value)).sum();
+    let left = (total - known).max(0.0);
+    parts.push((
+        "unexplained",
+        Some(Part { value: left, low: left, high: left, source: "ttft less the parts above" }),
+    ));
+    for (name, part) in parts {
+        all.extend(part.map(|p| time_segment(SegmentOf::Ttft, name, p, total)));
+    }
+}
+
+fn token_segments(a: &Account, all: &mut Vec<Segment>) {
+    let Some(itl) = a.itl else { return };
+    let mut parts = vec![
+        ("decode step", a.step),
+        ("prefill interference", a.interference),
+        ("stalls", a.stalls),
+        ("host gap", a.host),
+    ];
+    let known: f64 = parts.iter().filter_map(|(_, p)| p.map(|p| p.value)).sum();
+    let left = (itl - known).max(0.0);
+    parts.push((
+        "unexplained",
+        Some(Part { value: left, low: left, high: left, source: "mean gap less the parts above" }),
+    ));
+    for (name, part) in parts {
+        all.extend(part.map(|p| time_segment(SegmentOf::Tpot, name, p, itl)));
+    }
+}
+
+fn time_segment(of: SegmentOf, name: &str, part: Part, total: f64) -> Segment {
+    Segment {
+        of,
+        name: name.into(),
+        value: Quantity::new(part.value, Unit::Seconds),
+        low: part.low,
+        high: part.high,
+        share: Ratio::of(part.value, total),
+        source: part.source.into(),
+    }
+}
+
+fn throughput_segments(e: &Evidence<'_>, all: &mut Vec<Segment>) {
+    let time = e.busy_time().get();
+    if time <= 0.0 {
+        return;
+    }
+    let mut add = |name: &str, value: f64, unit: Unit, source: &str| {
+        let q = Quantity::new(value, unit);
+        all.push(Segment {
+            of: SegmentOf::Throughput,
+            name: name.into(),
+            value: q,
+            low: value,
+            high: value,
+            share: None,
+            source: source.into(),
+        });
+    };
+    if let Some(ttft) = e.histogram(Signal::LatencyTtft) {
+        add("first tokens", ttft.count() / time, Unit::RequestsPerSecond, "requests that got a first token");
+    }
+    if let Some(Requests(n)) = e.finished() {
+        add("completions", n / time, Unit::RequestsPerSecond, "requests that finished");
+    }
+    if let Some(tokens) = e.delta(Signal::TokensPromptComputed).or_else(|| e.delta(Signal::TokensPrompt)) {
+        add("prompt tokens", tokens / time, Unit::TokensPerSecond, "prompt tokens computed");
+    }
+    if let Some(tokens) = e.delta(Signal::TokensGenerated) {
+        add("output tokens", tokens / time, Unit::TokensPerSecond, "output tokens");
+    }
+}
+
+fn memory_segments(e: &Evidence<'_>, all: &mut Vec<Segment>) {
+    let total = e.observed.gpu.memory.map(Bytes::get);
+    let mut known = 0.0;
+    for (name, setting) in [
+        ("weights", Setting::WeightBytes),
+        ("kv pool", Setting::KvBytes),
+        ("cuda graphs", Setting::GraphBytes),
+    ] {
+        let Some(bytes) = e.setting(setting) else { continue };
+        known += bytes;
+        let share = total.and_then(|t| Ratio::of(bytes, t));
+        let q = Quantity::new(bytes, Unit::Bytes);
+        all.push(Segment {
+            of: SegmentOf::Memory,
+            name: name.into(),
+            value: q,
+            low: bytes,
+            high: bytes,
+            share,
+            source: "start-up log".into(),
+        });
+    }
+    if let Some(total) = total.filter(|t| known > 0.0 && *t > known) {
+        let left = total - known;
+        let q = Quantity::new(left, Unit::Bytes);
+        all.push(Segment {
+            of: SegmentOf::Memory,
+            name: "unexplained".into(),
+            value: q,
+            low: left,
+            high: left,
+            share: Ratio::of(left, total),
+            source: "GPU memory less the parts above: activations, other processes, free".into(),
+        });
+    }
+    if let (Some(capacity), Some(usage)) = (e.setting(Setting::KvCapacity), e.mean_busy(Signal::KvUsage)) {
+        let used = Tokens(capacity * usage);
+        all.push(Segment {
+            of: SegmentOf::Memory,
+            name: "kv in use".into(),
+            value: used.into(),
+            low: used.get(),
+            high: used.get(),
+            share: Some(Ratio(usage)),
+            source: "mean over the busy scrapes, share of the pool".into(),
+        });
+    }
+}
