@@ -57,7 +57,8 @@ impl Quantity {
 
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let v = self.value;
+        // An empty sum is -0.0.
+        let v = self.value + 0.0;
         match self.unit {
             Unit::Seconds => f.write_str(&duration_text(v)),
             Unit::Ratio => write!(f, "{} %", trimmed(v * 100.0)),

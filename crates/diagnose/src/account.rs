@@ -61,8 +61,13 @@ impl Account {
         a.decode = e.mean(Signal::LatencyDecode).or_else(|| Some(a.itl? * e.mean(Signal::TokensOutputEach)?));
         a.prefill = e.mean(Signal::LatencyPrefill).map(|v| Part::exact(v, "mean of finished requests"));
         a.queue = queue(e);
-        a.ttft = aligned_ttft(e).or_else(|| e.mean(Signal::LatencyTtft));
-        a.split_first_token(e);
+        // Without the first tokens of the same requests there is nothing to split.
+        if let Some(aligned) = aligned_ttft(e) {
+            a.ttft = Some(aligned);
+            a.split_first_token(e);
+        }
+        a.follow_first_tokens(e);
+        a.keep_within_first_token();
         a.split_token(e);
         a
     }
@@ -112,6 +117,36 @@ impl Account {
         });
     }
 
+    /// Where the queue grows, the requests that finished waited less than those that got their first
+    /// token now; the first tokens tell what users feel, and the difference is queue.
+    fn follow_first_tokens(&mut self, e: &Evidence<'_>) {
+        let Some(now) = e.mean(Signal::LatencyTtft) else { return };
+        let ended = self.ttft;
+        let waits = self.waiting_share.is_some_and(|share| share > 0.1);
+        if ended.is_some_and(|ended| !waits || now < 1.2 * ended) {
+            return;
+        }
+        self.ttft = Some(now);
+        let (Some(queue), true) = (self.queue, waits) else { return };
+        let known = ended.unwrap_or(queue.low + self.prefill.map_or(0.0, |p| p.value));
+        let grown = queue.value.max(queue.low + now - known);
+        self.queue = Some(Part {
+            value: grown,
+            low: queue.low,
+            high: queue.high.max(grown),
+            source: "first tokens of the window less what is not queue",
+        });
+    }
+
+    /// Requests still waiting may imply a longer queue than the first tokens seen had time for.
+    fn keep_within_first_token(&mut self) {
+        if let (Some(ttft), Some(queue)) = (self.ttft, &mut self.queue) {
+            let room = (ttft - self.prefill.map_or(0.0, |p| p.value)).max(0.0);
+            queue.value = queue.value.min(room);
+            queue.low = queue.low.min(queue.value);
+        }
+    }
+
     fn split_token(&mut self, e: &Evidence<'_>) {
         let Some(gaps) = e.histogram(Signal::LatencyItl) else { return };
         let (Some(mean), Some(median)) = (gaps.mean(), gaps.quantile(0.5)) else { return };
@@ -129,13 +164,14 @@ impl Account {
         let mixed = if heavy { prompt_share_of_steps(e).unwrap_or(0.0) } else { 0.0 };
         let base = ordinary.min(median.estimate.min(median.high));
         let slowed = (ordinary - base).max(0.0);
-        // Where most tokens of a step are prompt tokens, the median step itself is slowed by them.
+        // Where prompts are most of what a step computes, what decoding alone would take is not known:
+        // anything from nothing to the whole step.
         let interference = if mixed > 0.5 {
             Part {
-                value: base * mixed + slowed,
+                value: ordinary,
                 low: slowed,
                 high: ordinary,
-                source: "prompt tokens' share of each step",
+                source: "steps in which most tokens are prompt tokens",
             }
         } else {
             Part { value: slowed, low: 0.0, high: slowed, source: "steps slower than the median" }
@@ -183,10 +219,15 @@ fn aligned_ttft(e: &Evidence<'_>) -> Option<f64> {
     // Requests that got a first token and never ended (hung-up clients) shift the count.
     let running = e.observed.series(Signal::RequestsRunning, None, None).and_then(|s| s.at(0)).unwrap_or(0.0);
     let lost = (first_before - ended_before - running).max(0.0);
-    let from = sum_at(&first, ended_before + lost)?;
-    let to = sum_at(&first, ended_after + lost)?;
-    let n = ended_after - ended_before;
-    (n > 0.0 && to >= from).then(|| (to - from) / n)
+    // Those whose first token came before the window are not in it; the rest must speak for them, so
+    // it has to be the larger part.
+    let start = (ended_before + lost).max(first_before);
+    let end = ended_after + lost;
+    if end - start < 0.5 * (ended_after - ended_before) {
+        return None;
+    }
+    let (from, to) = (sum_at(&first, start)?, sum_at(&first, end)?);
+    (end > start && to >= from).then(|| (to - from) / (end - start))
 }
 
 /// `(count, sum)` at each scrape; `None` if the process restarted in between.
@@ -200,12 +241,15 @@ fn cumulative(e: &Evidence<'_>, signal: Signal) -> Option<Vec<(f64, f64)>> {
 /// The sum when `count` observations had been made, by straight line between scrapes.
 fn sum_at(points: &[(f64, f64)], count: f64) -> Option<f64> {
     let (first, last) = (points.first()?, points.last()?);
-    if count <= first.0 {
-        // Before the window: not seen, the first scrape is the nearest.
-        return Some(first.1);
+    // First tokens that came before the window are not in it.
+    if count < first.0 {
+        return None;
     }
     if count > last.0 {
         return None;
+    }
+    if count == first.0 {
+        return Some(first.1);
     }
     points.windows(2).find(|w| w[1].0 >= count && w[1].0 > w[0].0).map(|w| {
         let part = (count - w[0].0) / (w[1].0 - w[0].0);

@@ -1,6 +1,6 @@
 //! The answer as data: what `--format json` prints, schema `intriage.diagnosis/1`.
 
-use intriage_case::{Fact, Quantity, Ratio, Seconds};
+use intriage_case::{Fact, Millis, Profile, Quantity, Ratio, Seconds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,8 +12,12 @@ pub const SCHEMA: &str = "intriage.diagnosis/1";
 pub struct Diagnosis {
     /// Always `intriage.diagnosis/1`.
     pub schema: String,
+    /// The version that judged.
+    pub intriage: String,
     /// What was looked at.
     pub target: String,
+    /// The workload profile it was judged for.
+    pub profile: Profile,
     /// Which engine answered.
     pub engine: EngineSummary,
     /// The window that was judged.
@@ -56,6 +60,10 @@ pub struct EngineSummary {
 /// The window that was judged.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct WindowSummary {
+    /// First readable scrape, in milliseconds since the Unix epoch.
+    pub start: Option<Millis>,
+    /// Last readable scrape.
+    pub end: Option<Millis>,
     /// First to last readable scrape.
     pub seconds: Seconds,
     /// Readable scrapes.
@@ -89,8 +97,8 @@ pub struct Verdict {
     pub answer: String,
     /// The cause that comes first.
     pub primary: Primary,
-    /// The next best explanation and what would make it the first.
-    pub runner_up: Option<Named>,
+    /// The next best explanation.
+    pub runner_up: Option<RunnerUp>,
 }
 
 /// The cause that comes first.
@@ -100,6 +108,17 @@ pub struct Primary {
     pub cause: Option<String>,
     /// How sure, 0 to 1.
     pub confidence: f64,
+}
+
+/// The next best explanation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunnerUp {
+    /// A catalogue id.
+    pub cause: String,
+    /// How sure, 0 to 1.
+    pub confidence: f64,
+    /// The cause in one sentence.
+    pub says: String,
 }
 
 /// What a segment is a part of.

@@ -199,7 +199,7 @@ impl<'a> Evidence<'a> {
             .iter()
             .filter(|key| key.replace('x', "0").parse().is_ok_and(&wanted))
             .filter_map(|key| self.delta_by(Signal::HttpResponses, key))
-            .sum()
+            .fold(0.0, |sum, n| sum + n)
     }
 
     /// A fact about one signal.

@@ -1,19 +1,19 @@
 //! The whole path: read, account, judge every cause, rank, answer.
 
 use intriage_case::{Case, Requests, Seconds, Signal};
-use intriage_engines::{Observed, read};
+use intriage_engines::{Observed, Setting, read};
 
 use crate::benign::benign;
-use crate::causes::{Cause, catalogue};
+use crate::causes::{Cause, Class, a_queue_is_felt, catalogue, find};
 use crate::diagnosis::{
-    Diagnosis, EngineSummary, Finding, ImpactOn, Named, ObjectiveResult, Outcome, Primary, RemedyOut,
-    RuledOut, SCHEMA, Status, Unjudged, Verdict, WindowSummary,
+    Diagnosis, EngineSummary, Finding, ImpactOn, ObjectiveResult, Outcome, Primary, RemedyOut, RuledOut,
+    RunnerUp, SCHEMA, Status, Unjudged, Verdict, WindowSummary,
 };
 use crate::evidence::Evidence;
 use crate::objectives::judge_objectives;
 use crate::rank::{Held, rank};
 use crate::segments::segments;
-use crate::thresholds::Thresholds;
+use crate::thresholds::{Limit, Thresholds};
 
 /// Diagnoses a case. The same case and thresholds give the same answer on any machine.
 pub fn diagnose(case: &Case, thresholds: &Thresholds) -> Diagnosis {
@@ -42,7 +42,7 @@ pub fn diagnose(case: &Case, thresholds: &Thresholds) -> Diagnosis {
     let benign = benign(&e, &ids);
     let (harmless, held) = split_by_objectives(held, &objectives);
     let held = rank(&e, held);
-    let verdict = verdict(&e, &held, &objectives);
+    let verdict = verdict(&e, &held, &cannot_tell, &objectives);
     let mut notes = observed.notes.clone();
     notes.extend(window_notes(&e));
     notes.extend(harmless.iter().map(|h| {
@@ -54,7 +54,9 @@ pub fn diagnose(case: &Case, thresholds: &Thresholds) -> Diagnosis {
         .map_or(Vec::new(), |h| remedies(&observed, h));
     Diagnosis {
         schema: SCHEMA.into(),
+        intriage: env!("CARGO_PKG_VERSION").into(),
         target: case.target.name.clone(),
+        profile: case.intent.profile,
         engine: engine_summary(&observed),
         window: window_summary(&e),
         verdict,
@@ -69,23 +71,38 @@ pub fn diagnose(case: &Case, thresholds: &Thresholds) -> Diagnosis {
     }
 }
 
+fn all_met(objectives: &[ObjectiveResult]) -> bool {
+    !objectives.is_empty() && objectives.iter().all(|o| o.met == Some(true))
+}
+
 /// A latency condition that moves no stated objective is a note, not an alarm.
 fn split_by_objectives(held: Vec<Held>, objectives: &[ObjectiveResult]) -> (Vec<Held>, Vec<Held>) {
-    let all_met = !objectives.is_empty() && objectives.iter().all(|o| o.met == Some(true));
+    let all_met = all_met(objectives);
     held.into_iter().partition(|h| {
         let on = h.judgement.impact.as_ref().map(|i| i.on);
         all_met && matches!(on, Some(ImpactOn::Ttft | ImpactOn::Tpot | ImpactOn::E2e | ImpactOn::Throughput))
     })
 }
 
-fn verdict(e: &Evidence<'_>, held: &[Held], objectives: &[ObjectiveResult]) -> Verdict {
+fn verdict(
+    e: &Evidence<'_>,
+    held: &[Held],
+    cannot_tell: &[Unjudged],
+    objectives: &[ObjectiveResult],
+) -> Verdict {
     let none = Primary { cause: None, confidence: 0.0 };
+    let crashed = held
+        .first()
+        .is_some_and(|h| h.judgement.impact.as_ref().is_some_and(|i| i.on == ImpactOn::Availability));
+    if let Some(why) = too_short(e).filter(|_| !crashed) {
+        return Verdict { status: Status::CannotTell, answer: why, primary: none, runner_up: None };
+    }
     if let Some(first) = held.first() {
-        let runner_up = held
-            .iter()
-            .skip(1)
-            .find(|h| h.effect_of.is_none())
-            .map(|h| Named { id: h.cause.id.into(), says: h.judgement.says.clone() });
+        let runner_up = held.iter().skip(1).find(|h| h.effect_of.is_none()).map(|h| RunnerUp {
+            cause: h.cause.id.into(),
+            confidence: h.judgement.confidence,
+            says: h.judgement.says.clone(),
+        });
         let primary = Primary { cause: Some(first.cause.id.into()), confidence: first.judgement.confidence };
         return Verdict {
             status: Status::Finding,
@@ -97,17 +114,27 @@ fn verdict(e: &Evidence<'_>, held: &[Held], objectives: &[ObjectiveResult]) -> V
     let (status, answer) = if let Some(why) = why_not_judged(e) {
         (Status::CannotTell, why)
     } else if let Some(missed) = objectives.iter().find(|o| o.met == Some(false)) {
-        (
-            Status::CannotTell,
-            format!(
-                "The objective {} is missed ({}), and no cause this evidence can show explains it.",
-                missed.objective, missed.measured
-            ),
-        )
+        let answer = format!(
+            "The objective {} is missed ({}), and no cause this evidence can show explains it.",
+            missed.objective, missed.measured
+        );
+        (Status::Finding, answer)
+    } else if let Some(open) =
+        unexplained_harm(e).or_else(|| unexplained_queue(e, cannot_tell).filter(|_| !all_met(objectives)))
+    {
+        (Status::CannotTell, open)
     } else {
         (Status::Healthy, healthy_answer(e))
     };
     Verdict { status, answer, primary: none, runner_up: None }
+}
+
+/// Why the window is too short for any verdict, if it is.
+fn too_short(e: &Evidence<'_>) -> Option<String> {
+    let short = e.observed.times.len() >= 2 && e.elapsed().get() < e.limit(Limit::ShortestWindow);
+    short.then(|| {
+        format!("The window of {} shows a moment, not a state: watch for some seconds.", e.elapsed())
+    })
 }
 
 /// Why the window allows no verdict, if it does not.
@@ -129,27 +156,57 @@ fn why_not_judged(e: &Evidence<'_>) -> Option<String> {
     None
 }
 
+/// Failing requests and a standstill are not healthy because no cause was found.
+fn unexplained_harm(e: &Evidence<'_>) -> Option<String> {
+    if let Some(failed) = e.failed_share().filter(|f| f.get() > e.limit(Limit::ErrorShare)) {
+        return Some(format!("{failed} of the requests fail, and nothing here says why: give --log."));
+    }
+    let held = e.mean_busy(Signal::RequestsRunning).filter(|r| *r >= 1.0)?;
+    let still = e.delta(Signal::TokensGenerated) == Some(0.0) && e.delta(Signal::TokensPrompt) == Some(0.0);
+    still.then(|| {
+        format!(
+            "{} are in the batch and no token moved in {}: a long step, or a standstill.",
+            Requests(held),
+            e.elapsed()
+        )
+    })
+}
+
+/// A queue people feel is not healthy because nobody can say which limit makes it.
+fn unexplained_queue(e: &Evidence<'_>, cannot_tell: &[Unjudged]) -> Option<String> {
+    if e.wants_throughput() || !a_queue_is_felt(e) {
+        return None;
+    }
+    let waiting = e.observed.series(Signal::RequestsWaiting, None, None)?.mean_at(e.busy())?;
+    let open = cannot_tell.iter().find(|u| find(&u.cause).is_some_and(|c| c.class == Class::Queueing));
+    let why = open.and_then(|u| u.missing.first()).map_or(String::new(), |m| format!(": {m}"));
+    Some(sentence(&format!(
+        "{} wait on average, and which limit binds cannot be told{why}",
+        Requests(waiting)
+    )))
+}
+
 fn healthy_answer(e: &Evidence<'_>) -> String {
     let mut parts = Vec::new();
     if let Some(waiting) =
         e.observed.series(Signal::RequestsWaiting, None, None).and_then(|s| s.mean_at(e.busy()))
     {
-        parts.push(if waiting < 0.5 {
-            "nobody waits".to_owned()
-        } else {
-            format!("{} wait on average without harm", Requests(waiting))
+        parts.push(match waiting {
+            w if w < 0.5 => "nobody waits".to_owned(),
+            w if e.wants_throughput() => format!("{} wait on average, as a batch job plans", Requests(w)),
+            w => format!("{} wait on average, too short to matter", Requests(w)),
         });
     }
-    if let Some(ttft) = e.mean(Signal::LatencyTtft) {
-        parts.push(format!("first token after {}", Seconds(ttft)));
+    match (e.mean(Signal::LatencyTtft), e.account.itl) {
+        (Some(ttft), Some(itl)) => {
+            parts.push(format!("first token after {}, then one every {}", Seconds(ttft), Seconds(itl)));
+        }
+        (Some(ttft), None) => parts.push(format!("first token after {}", Seconds(ttft))),
+        (None, Some(itl)) => parts.push(format!("a token every {}", Seconds(itl))),
+        (None, None) => parts.push("requests are served".into()),
     }
-    if let Some(itl) = e.account.itl {
-        parts.push(format!("then one every {}", Seconds(itl)));
-    }
-    if parts.is_empty() {
-        parts.push("requests are served".into());
-    }
-    sentence(&format!("nothing is wrong: {}", parts.join(", ")))
+    let objective = if e.intent.objectives.is_empty() { " (no objective was given)" } else { "" };
+    sentence(&format!("nothing is wrong: {}{objective}", parts.join(", ")))
 }
 
 fn sentence(text: &str) -> String {
@@ -167,20 +224,25 @@ fn window_notes(e: &Evidence<'_>) -> Vec<String> {
     if o.times.len() >= 2 && e.busy().is_empty() {
         notes.push("nothing was running in the window; put load on the server and check again".into());
     }
-    if e.restarts() > 0 {
-        notes.push(format!(
-            "counters fell back {} time(s): the process restarted inside the window",
-            e.restarts()
-        ));
+    if let Some(quiet) = quiet_end(e) {
+        notes.push(format!("nothing moved in the last {quiet} of the window: no traffic, or a paused engine (its log, or /is_paused in dev mode, tells)"));
     }
-    if let Some(Requests(n)) = e.finished()
-        && !e.busy().is_empty()
-        && n < 30.0
-    {
-        notes.push(format!("only {n:.0} requests finished in the window: means are rough"));
+    match e.restarts() {
+        0 => {}
+        1 => notes.push("counters fell back: the process restarted inside the window".into()),
+        n => notes.push(format!("counters fell back {n} times: the process restarted inside the window")),
+    }
+    match e.finished() {
+        Some(Requests(n)) if !e.busy().is_empty() && n == 0.0 => {
+            notes.push("no request finished in the window: phase times are unknown".into());
+        }
+        Some(Requests(n)) if !e.busy().is_empty() && n < e.limit(Limit::MeanSample) => {
+            notes.push(format!("only {} finished in the window: means are rough", Requests(n)));
+        }
+        _ => {}
     }
     if let (Some(seen), Some(accounted)) = (e.mean(Signal::LatencyTtft), e.account.ttft)
-        && (seen - accounted).abs() > 0.2 * seen
+        && (seen - accounted).abs() > 0.1 * seen
     {
         notes.push(format!(
             "all first tokens of the window came after {} on average; the account covers the requests whose queue and prefill times are known, those that finished ({})",
@@ -206,6 +268,15 @@ fn window_notes(e: &Evidence<'_>) -> Vec<String> {
     notes
 }
 
+/// How long nothing moved at the end of a window that had traffic before, if that is long.
+fn quiet_end(e: &Evidence<'_>) -> Option<Seconds> {
+    let (last_busy, last) = (e.busy().last()?, e.observed.times.last()?);
+    let quiet = last.since(e.observed.times[*last_busy]);
+    let long = quiet.get() >= e.limit(Limit::StallSeconds)
+        && quiet.get() >= e.limit(Limit::Quiet) * e.elapsed().get();
+    long.then_some(quiet)
+}
+
 fn engine_summary(observed: &Observed) -> EngineSummary {
     EngineSummary {
         name: observed.identity.engine.map(|e| e.key().to_owned()),
@@ -218,6 +289,8 @@ fn engine_summary(observed: &Observed) -> EngineSummary {
 
 fn window_summary(e: &Evidence<'_>) -> WindowSummary {
     WindowSummary {
+        start: e.observed.times.first().copied(),
+        end: e.observed.times.last().copied(),
         seconds: e.elapsed(),
         scrapes: e.observed.times.len() as u32,
         failed_scrapes: e.observed.failed.len() as u32,
@@ -250,7 +323,10 @@ fn remedies(observed: &Observed, held: &Held) -> Vec<RemedyOut> {
     let cause = held.cause;
     let fits = |r: &&crate::causes::Remedy| {
         let engine = r.engine.is_none() || r.engine == observed.identity.engine;
-        engine && observed.identity.release().is_none_or(|v| r.range.holds(v))
+        let device = observed.config.text(Setting::Device);
+        engine
+            && (r.device.is_empty() || device.is_none_or(|d| d == r.device))
+            && observed.identity.release().is_none_or(|v| r.range.holds(v))
     };
     let rows: Vec<_> = cause.remedies.iter().filter(fits).collect();
     let out = |change: &str, cost: &str| RemedyOut {
@@ -258,7 +334,7 @@ fn remedies(observed: &Observed, held: &Held) -> Vec<RemedyOut> {
         change: change.to_owned(),
         effect: cause.effect.into(),
         cost: cost.to_owned(),
-        confirm: cause.confirm.into(),
+        confirm: in_engine_words(observed, cause.confirm),
         undo: "Put the old value back and restart the server.".into(),
     };
     held.judgement
@@ -267,4 +343,13 @@ fn remedies(observed: &Observed, held: &Held) -> Vec<RemedyOut> {
         .map(|a| out(&a.change, &a.cost))
         .chain(rows.iter().map(|r| out(r.change, r.cost)))
         .collect()
+}
+
+/// Signal names in a text become the metrics they were read from: what an engineer can look up.
+fn in_engine_words(observed: &Observed, text: &str) -> String {
+    let named = Signal::ALL.iter().filter(|s| text.contains(s.name()));
+    named.fold(text.to_owned(), |text, signal| match observed.metric(*signal) {
+        Some(metric) => text.replace(signal.name(), metric),
+        None => text,
+    })
 }

@@ -17,7 +17,13 @@ pub(crate) struct Held {
 
 /// Orders held causes: the primary first, then by weight; marks effects of others.
 pub(crate) fn rank(e: &Evidence<'_>, mut held: Vec<Held>) -> Vec<Held> {
-    held.sort_by(|a, b| weight(e, b).total_cmp(&weight(e, a)).then(a.cause.id.cmp(b.cause.id)));
+    held.sort_by(|a, b| {
+        let sure = |h: &Held| h.judgement.confidence;
+        weight(e, b)
+            .total_cmp(&weight(e, a))
+            .then(sure(b).total_cmp(&sure(a)))
+            .then(a.cause.id.cmp(b.cause.id))
+    });
     let Some(top) = held.first().map(|h| h.cause.id) else { return held };
     let primary = most_upstream(&held, top);
     if let Some(at) = held.iter().position(|h| h.cause.id == primary) {

@@ -11,22 +11,27 @@ use crate::evidence::Evidence;
 pub(crate) fn segments(e: &Evidence<'_>) -> Vec<Segment> {
     let a = &e.account;
     let mut all = Vec::new();
-    first_token_segments(a, &mut all);
+    first_token_segments(e, &mut all);
     token_segments(a, &mut all);
     throughput_segments(e, &mut all);
     memory_segments(e, &mut all);
     all
 }
 
-fn first_token_segments(a: &Account, all: &mut Vec<Segment>) {
+fn first_token_segments(e: &Evidence<'_>, all: &mut Vec<Segment>) {
+    let a = &e.account;
     let Some(ttft) = a.ttft else { return };
+    // Input processing is named where the engine measures it; else what is left stays unexplained.
+    let measured = e.mean(Signal::LatencyFrontend);
+    let front = a.frontend.zip(measured).map(|(rest, own)| Part {
+        value: rest.value.min(own),
+        low: 0.0,
+        high: rest.high.min(own),
+        source: "the engine's own count of input processing",
+    });
     let total = ttft.max(a.queue.map_or(0.0, |q| q.value) + a.prefill.map_or(0.0, |p| p.value));
-    let mut parts = vec![
-        ("queue", a.queue),
-        ("prefill", a.prefill),
-        ("engine input", a.input),
-        ("front end", a.frontend),
-    ];
+    let mut parts =
+        vec![("queue", a.queue), ("prefill", a.prefill), ("engine input", a.input), ("front end", front)];
     let known: f64 = parts.iter().filter_map(|(_, p)| p.map(|p| p.value)).sum();
     let left = (total - known).max(0.0);
     parts.push((
@@ -105,7 +110,7 @@ fn memory_segments(e: &Evidence<'_>, all: &mut Vec<Segment>) {
     let mut known = 0.0;
     for (name, setting) in [
         ("weights", Setting::WeightBytes),
-        ("kv pool", Setting::KvBytes),
+        ("available for kv", Setting::KvBytes),
         ("cuda graphs", Setting::GraphBytes),
     ] {
         let Some(bytes) = e.setting(setting) else { continue };

@@ -66,6 +66,9 @@ thresholds! {
     ThrashShare "thrash_share" 0.1 Ratio "a tenth of a request's life lost to stalls: the thrash, not the queue, comes first" "own";
     StallFactor "stall_factor" 8.0 Count "a gap this many times the median is a stall, not a slow step" "own";
     AtCap "at_cap" 0.85 Ratio "mean running over the sequence cap while requests wait; finished slots are refilled a step later" "own, seen 0.94 to 0.97 on real engines";
+    FlatTop "flat_top" 5.0 Count "scrapes with waiting requests from which a running gauge that stays at its highest shows a cap" "own; three equal readings came by chance on a real engine";
+    ShortestWindow "shortest_window" 1.0 Seconds "a shorter window shows a moment, not a state" "own";
+    Quiet "quiet" 0.25 Ratio "share of the window at its end without any traffic that is worth a note" "own";
     BudgetFull "budget_full" 0.9 Ratio "mean tokens per step over the budget: steps are filled by prompts" "vLLM scheduler source";
     HeavyStep "heavy_step" 256.0 Tokens "from about here a step is compute-bound on datacentre cards, so its prompt tokens cost time" "ridge points of 150 to 400 tokens";
     OverDeclared "over_declared" 4.0 Ratio "median output limit over median output" "own";

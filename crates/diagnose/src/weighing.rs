@@ -133,19 +133,7 @@ impl Weighing {
             advice: Vec::new(),
             explains: Vec::new(),
         };
-        let mut out = false;
-        let mut cleared = Vec::new();
-        for test in self.refuting {
-            match test {
-                Test::Holds(fact) => {
-                    out = true;
-                    j.against.push(fact);
-                }
-                Test::Fails(fact) => cleared.push(fact),
-                Test::Unknown(_) => {}
-            }
-        }
-        let mut open = false;
+        let (mut out, mut open) = (false, false);
         for test in self.required {
             match test {
                 Test::Holds(fact) => j.facts_for.push(fact),
@@ -157,6 +145,17 @@ impl Weighing {
                     open = true;
                     j.missing.push(why);
                 }
+            }
+        }
+        let mut cleared = Vec::new();
+        for test in self.refuting {
+            match test {
+                Test::Holds(fact) => {
+                    out = true;
+                    j.against.push(fact);
+                }
+                Test::Fails(fact) => cleared.push(fact),
+                Test::Unknown(_) => {}
             }
         }
         if out {

@@ -74,6 +74,8 @@ pub struct Dialect {
     pub log_values: &'static [LogValue],
     /// Log lines that mean something.
     pub signatures: &'static [Signature],
+    /// Token budgets of a step the engine starts with by default, by hardware.
+    pub default_budgets: &'static [f64],
     /// Endpoints worth asking beside the metrics; a query is sent and left out of the stored path.
     pub endpoints: &'static [&'static str],
     /// The newest release a recording or source reading was made of.

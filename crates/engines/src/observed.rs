@@ -124,7 +124,7 @@ fn read_as(dialect: &Dialect, case: &Case, parsed: &[(Millis, Exposition<'_>)], 
     from_info_metric(dialect, parsed, config);
     from_tracks(&observed.tracks, config);
     if dialect.engine == Engine::Vllm {
-        vllm::state_defaults(observed);
+        vllm::state_defaults(observed, case.command_line.is_some());
     }
     let newest = Version::parse(dialect.newest_known);
     if let (Some(version), Some(newest)) = (&observed.identity.version, newest)

@@ -69,8 +69,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_parser = duration, default_value = "10s")]
     pub(crate) timeout: Duration,
     /// Most MiB one scrape may have.
-    #[arg(long, default_value_t = 64, value_name = "MIB")]
-    pub(crate) max_scrape: usize,
+    #[arg(long, default_value_t = 64, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) max_scrape: u32,
     /// What the server is for; decides which conditions matter.
     #[arg(long)]
     pub(crate) profile: Option<ProfileArg>,

@@ -78,12 +78,6 @@ pub(crate) enum Failure {
 impl Failure {
     /// Tells the user and gives the exit code.
     pub(crate) fn report(&self) -> ExitCode {
-        if let Self::Output(error) = self
-            && error.kind() == std::io::ErrorKind::BrokenPipe
-        {
-            // `intriage … | head` is not a failure.
-            return ExitCode::SUCCESS;
-        }
         anstream::eprintln!("intriage: {self}");
         ExitCode::from(if matches!(self, Self::Usage(_)) { 2 } else { 4 })
     }

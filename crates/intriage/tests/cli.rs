@@ -26,7 +26,7 @@ fn usage_errors_exit_2_and_say_what_to_write() {
         (vec!["check", "127.0.0.1:1", "--header", "nocolon"], "Name: value"),
         (vec!["check", "ftp://x", "--window", "1s"], "http://"),
         (vec!["explain", "kv-thing"], "did you mean"),
-        (vec!["scoreboard", "/tmp"], "no labelled recording"),
+        (vec!["scoreboard", env!("CARGO_MANIFEST_DIR")], "no labelled recording"),
     ] {
         let output = intriage(&args);
         assert_eq!(code(&output), 2, "{args:?}: {}", stderr(&output));
@@ -61,7 +61,7 @@ fn settings_change_thresholds_and_unknown_keys_are_errors() {
 
 #[test]
 fn every_cause_named_in_the_truth_files_has_a_runbook() {
-    for folder in ["recordings", "lab"] {
+    for folder in ["recordings", "lab", "h200"] {
         for recording in support::recordings(folder) {
             if let Some(cause) = support::truth(&recording)["cause"].as_str() {
                 let page = intriage(&["explain", cause]);
@@ -96,6 +96,7 @@ fn the_scoreboard_is_current() {
         "scoreboard",
         fixtures.join("recordings").to_str().unwrap(),
         fixtures.join("lab").to_str().unwrap(),
+        fixtures.join("h200").to_str().unwrap(),
     ]));
     let path = root().join("SCOREBOARD.txt");
     let committed = std::fs::read_to_string(&path).unwrap_or_default();

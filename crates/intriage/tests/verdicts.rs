@@ -7,7 +7,7 @@ use support::{code, intriage, is_right, json, recordings, root, stdout, truth};
 
 #[test]
 fn every_recording_gets_its_true_cause() {
-    for folder in ["recordings", "lab"] {
+    for folder in ["recordings", "lab", "h200"] {
         for recording in recordings(folder) {
             let truth = truth(&recording);
             let output = intriage(&["check", recording.to_str().unwrap(), "--format", "json"]);

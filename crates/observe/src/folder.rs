@@ -1,7 +1,7 @@
 //! Evidence on disk: folders of recordings, case files, logs.
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use intriage_case::file::{self, CaseFileError};
@@ -29,7 +29,7 @@ pub enum OpenError {
     #[error("{0} holds no recording: expected metrics/<unix_ms>.txt, endpoints/*.json or a *.log in it")]
     Empty(PathBuf),
     /// A folder of several recordings.
-    #[error("{folder} holds {count} recordings; check one of them, such as {example}")]
+    #[error("{folder} is not a recording but holds {count}; check one of them, such as {example}")]
     Several {
         /// The folder.
         folder: PathBuf,
@@ -67,6 +67,10 @@ pub fn open(path: &Path) -> Result<Case, OpenError> {
     if kind.is_dir() {
         return folder(path);
     }
+    // A pipe or a device could be read for ever.
+    if !kind.is_file() {
+        return Err(OpenError::Other(path.to_owned()));
+    }
     let bytes = read_limited(path)?;
     if !file::looks_like_one(&bytes) {
         return Err(OpenError::Other(path.to_owned()));
@@ -81,7 +85,12 @@ fn folder(path: &Path) -> Result<Case, OpenError> {
     for file in files_of(path)? {
         let name = file.strip_prefix(path).unwrap_or(&file).to_string_lossy().replace('\\', "/");
         if layout::wants(&name) {
-            layout::add(&mut case, &name, read_limited(&file)?);
+            let bytes = if name.strip_suffix(".log").is_some() {
+                read_log_bytes(&file)?
+            } else {
+                read_limited(&file)?
+            };
+            layout::add(&mut case, &name, bytes);
         }
     }
     if !case.is_empty() {
@@ -129,9 +138,26 @@ fn read_limited(path: &Path) -> Result<Vec<u8>, OpenError> {
     Ok(bytes)
 }
 
+/// A log's start (settings) and end (what happened last) where it is too long to be read whole.
+fn read_log_bytes(path: &Path) -> Result<Vec<u8>, OpenError> {
+    let failed = |e: std::io::Error| io(path, &e);
+    let mut opened = File::open(path).map_err(failed)?;
+    let length = opened.metadata().map_err(failed)?.len();
+    if length <= MAX_FILE {
+        return read_limited(path);
+    }
+    let half = MAX_FILE / 2;
+    let mut bytes = Vec::new();
+    Read::by_ref(&mut opened).take(half).read_to_end(&mut bytes).map_err(failed)?;
+    bytes.extend_from_slice(b"\n[intriage left the middle of this log out]\n");
+    opened.seek(SeekFrom::Start(length - half)).map_err(failed)?;
+    opened.take(half).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
+}
+
 /// Reads a log for the case.
 pub fn read_log(path: &Path) -> Result<LogText, OpenError> {
-    let bytes = read_limited(path)?;
+    let bytes = read_log_bytes(path)?;
     let stem = path.file_stem().map_or("server".into(), |n| n.to_string_lossy().into_owned());
     let text =
         String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
@@ -197,7 +223,7 @@ mod tests {
         fs::write(dir.path().join("cut.zip"), b"PK\x03\x04rest").unwrap();
         assert!(error(&dir.path().join("cut.zip")).contains("damaged"));
         recording(&dir.path().join("sub"));
-        assert!(error(dir.path()).contains("1 recordings"));
+        assert!(error(dir.path()).contains("but holds 1"));
     }
 
     #[test]

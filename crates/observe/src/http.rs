@@ -57,7 +57,7 @@ pub enum FetchError {
         why: String,
     },
     /// TLS failed.
-    #[error("TLS with {to} failed: {why}")]
+    #[error("TLS with {to} failed: {why}; does it speak plain http?")]
     Tls {
         /// Host and port.
         to: String,

@@ -139,7 +139,7 @@ async fn keep_scraping(
         tokio::select! {
             _ = ticks.tick() => {}
             () = sleep_until(end) => return,
-            _ = tokio::signal::ctrl_c() => {
+            () = asked_to_stop() => {
                 on_progress(Progress::Interrupted);
                 case.notes.push("the user stopped the window early".into());
                 return;
@@ -152,6 +152,23 @@ async fn keep_scraping(
         failed += usize::from(matches!(outcome, ScrapeOutcome::Failed(_)));
         case.scrapes.push(Scrape { at: clock::now(), outcome });
         on_progress(Progress::Scraped { done: case.scrapes.len(), failed, elapsed: started.elapsed() });
+    }
+}
+
+/// Ctrl-C, or the TERM that `timeout` and Kubernetes send.
+async fn asked_to_stop() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let terminated = async {
+        match signal(SignalKind::terminate()) {
+            Ok(mut stream) => {
+                stream.recv().await;
+            }
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        () = terminated => {}
     }
 }
 

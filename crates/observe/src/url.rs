@@ -28,6 +28,17 @@ pub enum AddressError {
         /// What was given.
         text: String,
     },
+    /// A port that is none.
+    #[error("{text:?} has no valid port: write a number from 1 to 65535")]
+    Port {
+        /// What was given.
+        text: String,
+    },
+    /// A name or password in the address.
+    #[error(
+        "the URL holds a name or password: give --bearer-token-file or --header 'Authorization: …' instead"
+    )]
+    Credentials,
     /// Another scheme.
     #[error("{scheme}:// is not supported: use http:// or https://")]
     Scheme {
@@ -77,12 +88,21 @@ impl FromStr for Address {
             Some(other) => return Err(AddressError::Scheme { scheme: other.to_owned() }),
             None => return Err(shape()),
         };
+        let authority = uri.authority().map_or("", http::uri::Authority::as_str);
+        if authority.contains('@') {
+            return Err(AddressError::Credentials);
+        }
+        let after_host = authority.rsplit(']').next().unwrap_or_default();
+        if after_host.contains(':') && uri.port_u16().is_none_or(|p| p == 0) {
+            return Err(AddressError::Port { text: text.to_owned() });
+        }
         let host = uri.host().filter(|h| !h.is_empty()).ok_or_else(shape)?;
         Ok(Self {
             tls,
             host: host.trim_start_matches('[').trim_end_matches(']').to_owned(),
             port: uri.port_u16().unwrap_or(if tls { 443 } else { 80 }),
-            path: uri.path().trim_end_matches('/').to_owned(),
+            // The base URL of a client library; metrics lie beside it, not below.
+            path: uri.path().trim_end_matches('/').trim_end_matches("/v1").to_owned(),
         })
     }
 }
@@ -125,8 +145,11 @@ mod tests {
     }
 
     #[test]
-    fn credentials_in_a_url_never_come_out_again() {
-        let a: Address = "http://user:secret@host:1/metrics".parse().unwrap();
-        assert!(!a.to_string().contains("secret"), "{a}");
+    fn what_cannot_be_meant_is_refused() {
+        assert_eq!("http://user:secret@host:1/metrics".parse::<Address>(), Err(AddressError::Credentials));
+        for bad in ["http://host:99999", "http://host:abc", "host:0"] {
+            assert!(bad.parse::<Address>().is_err(), "{bad}");
+        }
+        assert_eq!("http://host:8000/v1".parse::<Address>().unwrap().path, "");
     }
 }

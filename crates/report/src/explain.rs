@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use intriage_diagnose::{Benign, Cause, Class, benign_catalogue, catalogue};
+use intriage_case::Quantity;
+use intriage_diagnose::{Benign, Cause, Class, Limit, benign_catalogue, catalogue};
 
 use crate::style::{HEAD, QUIET, styled};
 use crate::wrap::hang;
@@ -41,8 +42,26 @@ pub fn benign_page(benign: &Benign) -> String {
         let _ = write!(out, "{}", hang("Unless:     ", &format!("{} holds", benign.unless.join(" or "))));
     }
     if let Some(needs) = benign.needs {
-        let _ = write!(out, "{}", hang("Judged:     ", &format!("not yet, it needs {needs}")));
+        let _ = write!(out, "{}", hang("Judged:     ", &format!("not yet, it needs {}", lower_first(needs))));
     }
+    out
+}
+
+/// Every threshold with its default, its reason and its source.
+pub fn thresholds_page() -> String {
+    let mut out = String::new();
+    for limit in Limit::ALL {
+        let value = Quantity::new(limit.default_value(), limit.unit());
+        let _ = writeln!(
+            out,
+            "{} = {} {}",
+            styled(HEAD, limit.key()),
+            limit.default_value(),
+            styled(QUIET, format!("({value})"))
+        );
+        let _ = write!(out, "{}", hang("    ", &format!("{} [{}]", limit.reason(), limit.source())));
+    }
+    let _ = writeln!(out, "\n{}", styled(QUIET, "Set them under [thresholds] in intriage.toml."));
     out
 }
 
@@ -82,6 +101,12 @@ pub fn cause_page(cause: &Cause) -> String {
         let _ = write!(out, "{}", hang("Explains: ", &cause.explains.join(", ")));
     }
     out
+}
+
+/// Lower case for the middle of a sentence.
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |c| c.to_lowercase().chain(chars).collect())
 }
 
 fn section<'a>(title: &str, lines: impl Iterator<Item = &'a str>, out: &mut String) {

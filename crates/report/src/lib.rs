@@ -10,7 +10,7 @@ mod style;
 mod text;
 mod wrap;
 
-pub use explain::{benign_page, catalogue_page, cause_page};
+pub use explain::{benign_page, catalogue_page, cause_page, thresholds_page};
 pub use json::{json, schema};
 pub use scoreboard::{Row, Totals, scoreboard, totals};
 pub use text::text;

@@ -2,80 +2,231 @@
 
 use std::fmt::Write as _;
 
-use intriage_case::{Quantity, Ratio, Seconds, Unit};
-use intriage_diagnose::{Diagnosis, Finding, Outcome, RuledOut, Segment, SegmentOf, Status, find};
+use intriage_case::{Quantity, Ratio, Seconds};
+use intriage_diagnose::{Diagnosis, Finding, Outcome, Segment, SegmentOf, Status, find};
 
 use crate::style::{BAD, BAR, GOOD, HEAD, QUIET, UNSURE, styled};
-use crate::wrap::{WIDTH, hang, shorten};
+use crate::wrap::{WIDTH, hang_within, shorten};
 
-/// Ruled-out causes, and reasons for not judging, that are shown; the rest are counted.
+/// Reasons shown for what was ruled out or not judged; the rest are counted.
 const SHOWN: usize = 4;
 /// Remedies shown.
 const REMEDIES: usize = 3;
+/// Columns of the headings at the left.
+const MARGIN: usize = 14;
 
-/// The verdict as text with ANSI styles.
-pub fn text(d: &Diagnosis) -> String {
-    let mut out = String::new();
-    header(d, &mut out);
-    answer(d, &mut out);
-    accounts(d, &mut out);
-    objectives(d, &mut out);
+/// The verdict as text with ANSI styles, in a page of at most `columns` (100 where nothing is known).
+pub fn text(d: &Diagnosis, columns: Option<usize>) -> String {
+    let width = columns.unwrap_or(WIDTH).clamp(60, WIDTH);
+    let mut page = Page { out: String::new(), width };
+    page.header(d);
+    page.answer(d);
+    page.account(d, SegmentOf::Ttft, "Time to first token");
+    page.account(d, SegmentOf::Tpot, "Time per output token");
+    page.objectives(d);
     if let Some(primary) = d.findings.first() {
-        evidence(primary, &mut out);
-        others(d, &mut out);
-        remedies(d, &mut out);
+        page.evidence(primary);
+        page.others(d);
+        page.remedies(d);
     }
-    ruled_out(d, &mut out);
-    cannot_tell(d, &mut out);
-    notes(d, &mut out);
-    out
+    page.ruled_out(d);
+    page.cannot_tell(d);
+    page.list("Normal", d.benign.iter().map(|b| b.says.as_str()));
+    page.list("Note", d.notes.iter().map(String::as_str));
+    page.out
 }
 
-fn header(d: &Diagnosis, out: &mut String) {
-    let mut parts = vec![d.target.clone()];
-    if let Some(engine) = &d.engine.title {
-        parts.push(match &d.engine.version {
-            Some(version) => format!("{engine} {version}"),
-            None => engine.clone(),
+struct Page {
+    out: String,
+    width: usize,
+}
+
+impl Page {
+    fn line(&mut self, text: impl AsRef<str>) {
+        self.out.push_str(text.as_ref());
+        self.out.push('\n');
+    }
+
+    /// A heading at the left, items beside it, each wrapped under its own beginning.
+    fn list<'a>(&mut self, title: &str, items: impl Iterator<Item = &'a str>) {
+        for (i, item) in items.enumerate() {
+            let head = if i == 0 { title } else { "" };
+            let lines = hang_within(self.width, &" ".repeat(MARGIN), item);
+            let _ = write!(self.out, "  {}{}", styled(HEAD, format!("{head:<12}")), lines.trim_start());
+        }
+    }
+
+    fn header(&mut self, d: &Diagnosis) {
+        let mut parts = vec![d.target.clone()];
+        if let Some(engine) = &d.engine.title {
+            let version = d.engine.version.as_ref().map_or(String::new(), |v| format!(" {v}"));
+            parts.push(format!("{engine}{version}"));
+        }
+        parts.extend(d.engine.models.first().cloned());
+        let failed = match d.window.failed_scrapes {
+            0 => String::new(),
+            n => format!(" and {n} failed"),
+        };
+        let finished =
+            d.window.finished_requests.map_or(String::new(), |n| format!(", {n:.0} requests finished"));
+        parts.push(format!("{}, {} scrapes{failed}{finished}", d.window.seconds, d.window.scrapes));
+        let lines = hang_within(self.width, "", &parts.join(" · "));
+        self.line(styled(QUIET, lines));
+    }
+
+    fn answer(&mut self, d: &Diagnosis) {
+        let (mark, style) = match d.verdict.status {
+            Status::Healthy => ("✓ ", GOOD),
+            Status::Finding => ("✗ ", BAD),
+            Status::CannotTell => ("? ", UNSURE),
+        };
+        for line in hang_within(self.width, mark, &d.verdict.answer).lines() {
+            self.line(styled(style, line));
+        }
+        if let Some(first) = d.findings.first() {
+            let sure =
+                format!("{} · {}, {} sure", first.cause, outcome(first.outcome), Ratio(first.confidence));
+            self.line(format!("  {}", styled(QUIET, sure)));
+        }
+        self.line("");
+    }
+
+    /// Parts of one whole as bars; parts under half a percent are left out. A range behind a bar says
+    /// that the part is only known to lie between two values.
+    fn account(&mut self, d: &Diagnosis, of: SegmentOf, title: &str) {
+        let parts: Vec<&Segment> = d.segments.iter().filter(|s| s.of == of).collect();
+        if parts.is_empty() {
+            return;
+        }
+        let total: f64 = parts.iter().map(|s| s.value.value).sum();
+        self.line(format!("  {} {} {}", styled(HEAD, title), Seconds(total), styled(QUIET, "(mean)")));
+        let bar_width = (self.width - 68) as f64;
+        for part in parts.iter().filter(|s| s.share.is_some_and(|r| r.get() >= 0.005)) {
+            let share = part.share.map_or(0.0, Ratio::get);
+            let eighths = (share * bar_width.max(8.0) * 8.0).round() as usize;
+            let bar = "█".repeat(eighths / 8) + ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
+            let wide = part.high - part.low > 0.2 * part.value.value.max(1e-9);
+            let end = |value: f64| Quantity::new(value, part.value.unit);
+            let bounds =
+                if wide { format!(" {} to {}", end(part.low), end(part.high)) } else { String::new() };
+            let value = part.value.to_string();
+            let percent = Ratio(share).to_string();
+            let (bar, bounds) = (styled(BAR, bar), styled(QUIET, bounds));
+            self.line(format!("    {:<21}{value:>9} {percent:>6}  {bar}{bounds}", part.name));
+        }
+        self.line("");
+    }
+
+    fn objectives(&mut self, d: &Diagnosis) {
+        for o in &d.objectives {
+            let (mark, style) = match o.met {
+                Some(true) => ("met", GOOD),
+                Some(false) => ("missed", BAD),
+                None => ("cannot tell", UNSURE),
+            };
+            self.line(format!("  Objective {}: {} ({})", o.objective, styled(style, mark), o.measured));
+        }
+        if !d.objectives.is_empty() {
+            self.line("");
+        }
+    }
+
+    fn evidence(&mut self, f: &Finding) {
+        self.list("For", f.facts_for.iter().map(|x| x.says.as_str()));
+        self.list("Against", f.against.iter().map(|x| x.says.as_str()));
+        self.list("Missing", f.missing.iter().map(String::as_str));
+    }
+
+    fn others(&mut self, d: &Diagnosis) {
+        let rest = || d.findings.iter().skip(1);
+        let effects: Vec<&str> = rest().filter(|f| f.effect_of.is_some()).map(|f| f.cause.as_str()).collect();
+        if !effects.is_empty() {
+            self.list("Effects", std::iter::once(effects.join(", ").as_str()));
+        }
+        let also: Vec<String> = rest()
+            .filter(|f| f.effect_of.is_none())
+            .map(|f| format!("{} ({}): {}", f.cause, outcome(f.outcome), f.says))
+            .collect();
+        self.list("Also", also.iter().map(String::as_str));
+        self.line("");
+    }
+
+    fn remedies(&mut self, d: &Diagnosis) {
+        let Some(first) = d.remedies.first() else { return };
+        for (i, remedy) in d.remedies.iter().take(REMEDIES).enumerate() {
+            let head = if i == 0 { "Change" } else { "" };
+            let number = format!("{}{}. ", " ".repeat(MARGIN), i + 1);
+            let lines = hang_within(self.width, &number, &remedy.change);
+            let _ = write!(self.out, "  {}{}", styled(HEAD, format!("{head:<12}")), lines.trim_start());
+            let cost = hang_within(self.width, &format!("{}cost: ", " ".repeat(MARGIN + 3)), &remedy.cost);
+            self.out.push_str(&styled(QUIET, cost));
+        }
+        if d.remedies.len() > REMEDIES {
+            let more = format!("and {} more (--format json lists them)", d.remedies.len() - REMEDIES);
+            self.list("", std::iter::once(more.as_str()));
+        }
+        self.list("Expect", std::iter::once(first.effect.as_str()));
+        self.list("Confirm", std::iter::once(first.confirm.as_str()));
+        self.line("");
+    }
+
+    /// The primary's look-alikes first: they are what an engineer would chase next.
+    fn ruled_out(&mut self, d: &Diagnosis) {
+        let near: Vec<&str> = d
+            .findings
+            .first()
+            .and_then(|f| find(&f.cause))
+            .map_or(Vec::new(), |c| c.look_alikes.iter().map(|l| l.cause).collect());
+        let mut order: Vec<_> = d.ruled_out.iter().collect();
+        order.sort_by_key(|r| !near.contains(&r.cause.as_str()));
+        let reason =
+            |r: &intriage_diagnose::RuledOut| r.because.first().map_or(String::new(), |f| f.says.clone());
+        let groups = grouped(order.into_iter().map(|r| (reason(r), r.cause.as_str())));
+        self.groups("Ruled out", &groups, |why, causes| format!("{}: {why}", causes.join(", ")));
+    }
+
+    fn cannot_tell(&mut self, d: &Diagnosis) {
+        let reason = |u: &intriage_diagnose::Unjudged| u.missing.first().cloned().unwrap_or_default();
+        let groups = grouped(d.cannot_tell.iter().map(|u| (reason(u), u)));
+        self.groups("Cannot tell", &groups, |why, alike| {
+            let causes: Vec<&str> = alike.iter().map(|u| u.cause.as_str()).collect();
+            let probes: Vec<&str> =
+                alike.iter().map(|u| u.probe.split(':').next().unwrap_or_default()).collect();
+            format!("{}: {why} → {}", causes.join(", "), probes.join(", "))
         });
+        if !d.cannot_tell.is_empty() {
+            let hint = "`intriage explain CAUSE` describes the probe (→) that would settle it";
+            let lines = hang_within(self.width, &" ".repeat(MARGIN), hint);
+            self.out.push_str(&styled(QUIET, lines));
+        }
     }
-    parts.extend(d.engine.models.first().cloned());
-    let finished =
-        d.window.finished_requests.map_or(String::new(), |n| format!(", {n:.0} requests finished"));
-    let failed = if d.window.failed_scrapes > 0 {
-        format!(" ({} failed)", d.window.failed_scrapes)
-    } else {
-        String::new()
-    };
-    parts.push(format!(
-        "{}, {} scrapes{failed}{finished}",
-        d.window.seconds,
-        d.window.scrapes + d.window.failed_scrapes
-    ));
-    let _ = writeln!(out, "{}\n", styled(QUIET, parts.join(" · ")));
+
+    /// Lists groups of causes that share a reason.
+    fn groups<T>(&mut self, title: &str, groups: &[(String, Vec<T>)], line: impl Fn(&str, &[T]) -> String) {
+        let room = 2 * (self.width - MARGIN);
+        let mut lines: Vec<String> = groups
+            .iter()
+            .take(SHOWN)
+            .map(|(why, alike)| shorten(&line(&shorten(why, room), alike), room + room / 2))
+            .collect();
+        let rest: usize = groups.iter().skip(SHOWN).map(|(_, alike)| alike.len()).sum();
+        if rest > 0 {
+            lines.push(format!("and {rest} more (--format json lists them)"));
+        }
+        self.list(title, lines.iter().map(String::as_str));
+    }
 }
 
-fn answer(d: &Diagnosis, out: &mut String) {
-    let (mark, style) = match d.verdict.status {
-        Status::Healthy => ("✓ ", GOOD),
-        Status::Finding => ("✗ ", BAD),
-        Status::CannotTell => ("? ", UNSURE),
-    };
-    for (i, line) in hang("  ", &d.verdict.answer).lines().enumerate() {
-        let line = if i == 0 { line.replacen("  ", mark, 1) } else { line.to_owned() };
-        let _ = writeln!(out, "{}", styled(style, line));
+/// Items by equal reason, in the order the reasons first appear.
+fn grouped<T>(items: impl Iterator<Item = (String, T)>) -> Vec<(String, Vec<T>)> {
+    let mut groups: Vec<(String, Vec<T>)> = Vec::new();
+    for (why, item) in items {
+        match groups.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, alike)) => alike.push(item),
+            None => groups.push((why, vec![item])),
+        }
     }
-    if let Some(first) = d.findings.first() {
-        let _ = writeln!(
-            out,
-            "  {}",
-            styled(
-                QUIET,
-                format!("{} · {}, {} sure", first.cause, outcome(first.outcome), Ratio(first.confidence))
-            )
-        );
-    }
-    out.push('\n');
+    groups
 }
 
 fn outcome(outcome: Outcome) -> &'static str {
@@ -85,153 +236,4 @@ fn outcome(outcome: Outcome) -> &'static str {
         Outcome::RuledOut => "ruled out",
         Outcome::CannotTell => "cannot tell",
     }
-}
-
-fn accounts(d: &Diagnosis, out: &mut String) {
-    account(d, SegmentOf::Ttft, "Time to first token", out);
-    account(d, SegmentOf::Tpot, "Time per output token", out);
-}
-
-/// Parts of one whole as bars; parts under half a percent are left out unless nothing else is there.
-fn account(d: &Diagnosis, of: SegmentOf, title: &str, out: &mut String) {
-    const BAR_WIDTH: f64 = 32.0;
-    let parts: Vec<&Segment> = d.segments.iter().filter(|s| s.of == of).collect();
-    if parts.is_empty() {
-        return;
-    }
-    let total: f64 = parts.iter().map(|s| s.value.value).sum();
-    let _ = writeln!(out, "  {} {}", styled(HEAD, title), Seconds(total));
-    for part in parts.iter().filter(|s| s.share.is_some_and(|r| r.get() >= 0.005)) {
-        let share = part.share.map_or(0.0, Ratio::get);
-        let eighths = (share * BAR_WIDTH * 8.0).round() as usize;
-        let bar = "█".repeat(eighths / 8) + ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
-        let spread = part.high - part.low > 0.2 * part.value.value.max(1e-9);
-        let bounds = if spread {
-            format!(" ({} to {})", bound(part.low, part.value.unit), bound(part.high, part.value.unit))
-        } else {
-            String::new()
-        };
-        let _ = writeln!(
-            out,
-            "    {:<21}{:>9} {:>5}  {}{}",
-            part.name,
-            part.value.to_string(),
-            Ratio(share).to_string().replace(' ', ""),
-            styled(BAR, bar),
-            styled(QUIET, bounds)
-        );
-    }
-    out.push('\n');
-}
-
-fn bound(value: f64, unit: Unit) -> String {
-    Quantity::new(value, unit).to_string()
-}
-
-fn objectives(d: &Diagnosis, out: &mut String) {
-    for o in &d.objectives {
-        let (mark, style) = match o.met {
-            Some(true) => ("met", GOOD),
-            Some(false) => ("missed", BAD),
-            None => ("cannot tell", UNSURE),
-        };
-        let _ = writeln!(out, "  Objective {}: {} ({})", o.objective, styled(style, mark), o.measured);
-    }
-    if !d.objectives.is_empty() {
-        out.push('\n');
-    }
-}
-
-fn evidence(f: &Finding, out: &mut String) {
-    list("For", f.facts_for.iter().map(|x| x.says.as_str()), out);
-    list("Against", f.against.iter().map(|x| x.says.as_str()), out);
-    list("Missing", f.missing.iter().map(String::as_str), out);
-}
-
-fn list<'a>(title: &str, items: impl Iterator<Item = &'a str>, out: &mut String) {
-    for (i, item) in items.enumerate() {
-        let head = if i == 0 { title } else { "" };
-        let lines = hang("              ", item);
-        let first = lines.trim_start();
-        let _ = write!(out, "  {}{first}", styled(HEAD, format!("{head:<12}")));
-    }
-}
-
-fn others(d: &Diagnosis, out: &mut String) {
-    let effects: Vec<&str> =
-        d.findings.iter().skip(1).filter(|f| f.effect_of.is_some()).map(|f| f.cause.as_str()).collect();
-    if !effects.is_empty() {
-        list("Effects", std::iter::once(effects.join(", ").as_str()), out);
-    }
-    let also: Vec<String> = d
-        .findings
-        .iter()
-        .skip(1)
-        .filter(|f| f.effect_of.is_none())
-        .map(|f| format!("{} ({}): {}", f.cause, outcome(f.outcome), f.says))
-        .collect();
-    list("Also", also.iter().map(String::as_str), out);
-    out.push('\n');
-}
-
-fn remedies(d: &Diagnosis, out: &mut String) {
-    let Some(first) = d.remedies.first() else { return };
-    for (i, remedy) in d.remedies.iter().take(REMEDIES).enumerate() {
-        let head = if i == 0 { "Change" } else { "" };
-        let lines = hang("              ", &format!("{}. {}", i + 1, remedy.change));
-        let _ = write!(out, "  {}{}", styled(HEAD, format!("{head:<12}")), lines.trim_start());
-        let _ = write!(out, "{}", styled(QUIET, hang("                 cost: ", &remedy.cost)));
-    }
-    list("Expect", std::iter::once(first.effect.as_str()), out);
-    list("Confirm", std::iter::once(first.confirm.as_str()), out);
-    out.push('\n');
-}
-
-/// The primary's look-alikes first: they are what an engineer would chase next.
-fn ruled_out(d: &Diagnosis, out: &mut String) {
-    let near: Vec<&str> = d
-        .findings
-        .first()
-        .and_then(|f| find(&f.cause))
-        .map_or(Vec::new(), |c| c.look_alikes.iter().map(|l| l.cause).collect());
-    let mut order: Vec<&RuledOut> = d.ruled_out.iter().collect();
-    order.sort_by_key(|r| !near.contains(&r.cause.as_str()));
-    let shown = order.iter().take(SHOWN).map(|r| {
-        let because = r.because.first().map_or(String::new(), |f| format!(": {}", f.says));
-        shorten(&format!("{}{because}", r.cause), WIDTH - 14)
-    });
-    let mut lines: Vec<String> = shown.collect();
-    let rest: Vec<&str> = order.iter().skip(SHOWN).map(|r| r.cause.as_str()).collect();
-    if !rest.is_empty() {
-        lines.push(format!("and {} more (--format json lists them)", rest.len()));
-    }
-    list("Ruled out", lines.iter().map(String::as_str), out);
-}
-
-/// Causes that lack the same thing share a line.
-fn cannot_tell(d: &Diagnosis, out: &mut String) {
-    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
-    for unjudged in &d.cannot_tell {
-        let why = unjudged.missing.first().map_or("", String::as_str);
-        match groups.iter_mut().find(|(known, _)| *known == why) {
-            Some((_, causes)) => causes.push(&unjudged.cause),
-            None => groups.push((why, vec![&unjudged.cause])),
-        }
-    }
-    let mut lines: Vec<String> = groups
-        .iter()
-        .take(SHOWN)
-        .map(|(why, causes)| format!("{}: {}", causes.join(", "), shorten(why, 2 * WIDTH - 60)))
-        .collect();
-    if groups.len() > SHOWN {
-        let rest: usize = groups.iter().skip(SHOWN).map(|(_, causes)| causes.len()).sum();
-        lines
-            .push(format!("and {rest} more; `intriage explain CAUSE` describes the probe that settles each"));
-    }
-    list("Cannot tell", lines.iter().map(String::as_str), out);
-}
-
-fn notes(d: &Diagnosis, out: &mut String) {
-    list("Normal", d.benign.iter().map(|b| b.says.as_str()), out);
-    list("Note", d.notes.iter().map(String::as_str), out);
 }

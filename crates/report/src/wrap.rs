@@ -1,6 +1,6 @@
 //! Wrapping at words, with a hanging indent.
 
-/// Columns of a page.
+/// Columns of a page unless the terminal is narrower.
 pub(crate) const WIDTH: usize = 100;
 
 /// Breaks `text` at spaces into lines of at most `width` columns.
@@ -25,8 +25,13 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
 
 /// `first` in front of the first line, the same width of space in front of the others.
 pub(crate) fn hang(first: &str, text: &str) -> String {
+    hang_within(WIDTH, first, text)
+}
+
+/// [`hang`] in a page of `width` columns.
+pub(crate) fn hang_within(width: usize, first: &str, text: &str) -> String {
     let indent = " ".repeat(first.chars().count());
-    let lines = wrap(text, WIDTH.saturating_sub(first.chars().count()));
+    let lines = wrap(text, width.saturating_sub(first.chars().count()));
     let mut out = String::new();
     for (i, line) in lines.iter().enumerate() {
         out.push_str(if i == 0 { first } else { &indent });

@@ -16,7 +16,7 @@ mod shared;
 use intriage_engines::{Engine, VersionRange};
 
 use crate::evidence::Evidence;
-use crate::weighing::Judgement;
+use crate::weighing::{Judgement, Test};
 
 /// The symptom class a cause belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -145,6 +145,8 @@ pub struct Remedy {
     pub engine: Option<Engine>,
     /// The releases that have these flags.
     pub range: VersionRange,
+    /// What the model must run on for it to make sense, such as `cpu`; empty for anything.
+    pub device: &'static str,
     /// The change with exact flags.
     pub change: &'static str,
     /// What it costs or risks.
@@ -154,12 +156,19 @@ pub struct Remedy {
 impl Remedy {
     /// For one engine, every release.
     pub const fn of(engine: Engine, change: &'static str, cost: &'static str) -> Self {
-        Self { engine: Some(engine), range: VersionRange::ALL, change, cost }
+        Self { engine: Some(engine), range: VersionRange::ALL, device: "", change, cost }
     }
 
     /// For any engine: something outside it.
     pub const fn any(change: &'static str, cost: &'static str) -> Self {
-        Self { engine: None, range: VersionRange::ALL, change, cost }
+        Self { engine: None, range: VersionRange::ALL, device: "", change, cost }
+    }
+
+    /// Only where the model runs on this.
+    #[must_use]
+    pub const fn on(mut self, device: &'static str) -> Self {
+        self.device = device;
+        self
     }
 
     /// From a release on.
@@ -191,6 +200,12 @@ pub fn catalogue() -> impl Iterator<Item = &'static Cause> {
     .into_iter()
     .flatten()
     .copied()
+}
+
+/// Whether requests wait, and long enough for their users to feel it.
+pub(crate) fn a_queue_is_felt(e: &Evidence<'_>) -> bool {
+    let holds = |test| matches!(test, Test::Holds(_));
+    holds(shared::requests_wait(e)) && holds(shared::queue_is_felt(e))
 }
 
 /// The cause with this id.

@@ -10,7 +10,10 @@ use crate::weighing::Test;
 
 /// A test that cannot be made because a signal is missing.
 pub(super) fn unknown(e: &Evidence<'_>, signal: Signal) -> Test {
-    Test::Unknown(e.observed.why_missing(signal))
+    Test::Unknown(match e.observed.metric(signal) {
+        Some(metric) => format!("{metric} did not move in the window"),
+        None => e.observed.why_missing(signal),
+    })
 }
 
 /// Requests wait in most busy scrapes.
@@ -20,7 +23,19 @@ pub(super) fn requests_wait(e: &Evidence<'_>) -> Test {
         return Test::Unknown("nothing was running in the window".into());
     };
     let mean = waiting.mean_at(e.busy()).unwrap_or(0.0);
-    let says = format!("{} waiting on average, in {} of the busy scrapes", Requests(mean), Ratio(share));
+    if mean > 0.0
+        && e.delta(Signal::TokensGenerated) == Some(0.0)
+        && e.delta(Signal::TokensPrompt) == Some(0.0)
+    {
+        return Test::Unknown(
+            "no token moved in the window: whether this is a queue or a standstill is open".into(),
+        );
+    }
+    let says = if mean == 0.0 {
+        "nobody waits".to_owned()
+    } else {
+        format!("{} waiting on average, in {} of the busy scrapes", Requests(mean), Ratio(share))
+    };
     Test::when(share >= e.limit(Limit::Mostly), e.fact(Signal::RequestsWaiting, says, mean))
 }
 
@@ -40,7 +55,12 @@ pub(super) fn queue_is_felt(e: &Evidence<'_>) -> Test {
     let share = e.account.queue_share();
     let of_ttft =
         share.map_or(String::new(), |s| format!(", {} of the time to first token", Ratio(s.min(1.0))));
-    let says = format!("queue {}{of_ttft}", Seconds(queue.value));
+    let small = if queue.value > floor {
+        String::new()
+    } else {
+        format!(": less than the {} that matter", Seconds(floor))
+    };
+    let says = format!("queue {}{of_ttft}{small}", Seconds(queue.value));
     let holds = queue.value > floor && share.is_none_or(|s| s >= e.limit(Limit::QueueShare));
     Test::when(holds, e.fact(Signal::LatencyQueue, says, queue.value))
 }
@@ -161,7 +181,9 @@ pub(super) fn sequence_cap(e: &Evidence<'_>) -> Option<Cap> {
 fn flat_top(e: &Evidence<'_>) -> Option<f64> {
     let scrapes = e.waiting_scrapes();
     let running = e.gauge(Signal::RequestsRunning)?;
-    if scrapes.len() < 3 || !pool(e, &scrapes).is_none_or(|p| p.usage < e.limit(Limit::KvFree)) {
+    if (scrapes.len() as f64) < e.limit(Limit::FlatTop)
+        || !pool(e, &scrapes).is_none_or(|p| p.usage < e.limit(Limit::KvFree))
+    {
         return None;
     }
     let top = scrapes.iter().filter_map(|&i| running.at(i)).reduce(f64::max).filter(|t| *t > 0.0)?;
@@ -204,14 +226,18 @@ pub(super) fn at_stated_cap(e: &Evidence<'_>) -> Test {
     }
 }
 
+/// The token budget of a step: stated, or one of the engine's defaults that full steps come up to.
+pub(super) fn token_budget(e: &Evidence<'_>, mean_step: f64) -> Option<f64> {
+    e.setting(Setting::TokenBudget).or_else(|| {
+        let defaults = intriage_engines::dialect(e.observed.identity.engine?).default_budgets;
+        // Output tokens come on top of a chunk, so a full step may read slightly above its budget.
+        let fits = |budget: &f64| (e.limit(Limit::BudgetFull)..1.05).contains(&(mean_step / budget));
+        defaults.iter().copied().find(fits)
+    })
+}
+
 /// Steps are filled to the token budget while requests wait.
 pub(super) fn steps_are_full(e: &Evidence<'_>) -> Test {
-    let Some(budget) = e.setting(Setting::TokenBudget) else {
-        return Test::Unknown(format!(
-            "the token budget of {} is not stated anywhere: give --engine-args or --log",
-            e.observed.engine_name()
-        ));
-    };
     let waiting = e.gauge(Signal::RequestsWaiting);
     let while_waiting = |i: usize| waiting.as_ref().and_then(|w| w.at(i)).is_some_and(|w| w > 0.0);
     let Some(steps) = e.histogram_where(Signal::TokensPerStep, while_waiting) else {
@@ -220,7 +246,19 @@ pub(super) fn steps_are_full(e: &Evidence<'_>) -> Test {
     let Some(mean) = steps.mean() else {
         return Test::Fails(e.fact(Signal::RequestsWaiting, "no request waits", 0.0));
     };
-    let says = format!("steps carry {} on average, the budget is {budget:.0}", Tokens(mean));
+    let Some(budget) = token_budget(e, mean) else {
+        return Test::Unknown(format!(
+            "steps carry {}; the token budget of {} is not stated anywhere: give --engine-args or --log",
+            Tokens(mean),
+            e.observed.engine_name()
+        ));
+    };
+    let how = if e.setting(Setting::TokenBudget).is_some() {
+        "the budget is"
+    } else {
+        "as a default budget allows:"
+    };
+    let says = format!("steps carry {} on average, {how} {}", Tokens(mean), Tokens(budget));
     let mut fact = e.fact(Signal::TokensPerStep, says, mean);
     fact.limit = Some(Quantity::new(budget, Unit::Tokens));
     Test::when(mean >= e.limit(Limit::BudgetFull) * budget, fact)

@@ -53,6 +53,7 @@ pub(crate) static DIALECT: Dialect = Dialect {
     flags: &[],
     log_values: &[],
     signatures: &[],
+    default_budgets: &[],
     endpoints: &["/v1/models", "/version"],
     newest_known: "1.5",
 };

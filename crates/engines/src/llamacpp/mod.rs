@@ -110,6 +110,7 @@ pub(crate) static DIALECT: Dialect = Dialect {
     flags: FLAGS,
     log_values: LOG_VALUES,
     signatures: SIGNATURES,
+    default_budgets: &[512.0],
     endpoints: &["/props", "/v1/models"],
     newest_known: "b10586",
 };

@@ -77,6 +77,7 @@ pub(crate) static DIALECT: Dialect = Dialect {
     flags: FLAGS,
     log_values: &[],
     signatures: SIGNATURES,
+    default_budgets: &[8192.0],
     endpoints: &["/v1/models"],
     newest_known: "0.18.0",
 };

@@ -215,6 +215,7 @@ pub(crate) static DIALECT: Dialect = Dialect {
     flags: FLAGS,
     log_values: LOG_VALUES,
     signatures: SIGNATURES,
+    default_budgets: &[2048.0, 4096.0, 8192.0],
     endpoints: &["/server_info", "/get_server_info", "/v1/models"],
     newest_known: "0.5.23",
 };

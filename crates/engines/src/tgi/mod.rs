@@ -85,6 +85,7 @@ pub(crate) static DIALECT: Dialect = Dialect {
     flags: FLAGS,
     log_values: &[],
     signatures: SIGNATURES,
+    default_budgets: &[4096.0],
     endpoints: &["/info"],
     newest_known: "3.3.7",
 };

@@ -100,6 +100,7 @@ pub(crate) static DIALECT: Dialect = Dialect {
     flags: FLAGS,
     log_values: &[],
     signatures: SIGNATURES,
+    default_budgets: &[8192.0],
     endpoints: &["/version", "/v1/models", "/server_info"],
     newest_known: "1.3",
 };

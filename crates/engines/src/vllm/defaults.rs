@@ -54,8 +54,8 @@ const NUMBERS: &[Default] = &[
     default(Setting::GraphMaxBatch, OTHER, "0.8.0", "", 512.0),
 ];
 
-/// Adds the defaults that apply to this release and hardware.
-pub(crate) fn state_defaults(observed: &mut Observed) {
+/// Adds the defaults that apply to this release and hardware; `told` says that a command line was given.
+pub(crate) fn state_defaults(observed: &mut Observed, told: bool) {
     let Some(version) = observed.identity.release().cloned() else { return };
     let hardware = hardware(observed);
     for row in NUMBERS {
@@ -70,8 +70,14 @@ pub(crate) fn state_defaults(observed: &mut Observed) {
         let source = Source::Default { rule: rule(&version, hardware) };
         observed.config.state(setting, SettingValue::Switch(v1), source);
     }
-    let source = Source::Default { rule: rule(&version, hardware) };
-    observed.config.state(Setting::EagerMode, SettingValue::Switch(false), source);
+    let source = || Source::Default { rule: rule(&version, hardware) };
+    observed.config.state(Setting::EagerMode, SettingValue::Switch(false), source());
+    // A load format nobody names is the default, but only if somebody named the others.
+    if observed.config.iter().any(|(_, s)| matches!(s.source, Source::CommandLine | Source::Log { .. }))
+        || told
+    {
+        observed.config.state(Setting::LoadFormat, SettingValue::Text("auto".into()), source());
+    }
 }
 
 fn rule(version: &Version, hardware: Option<Hardware>) -> String {

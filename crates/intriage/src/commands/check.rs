@@ -20,15 +20,31 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
     let settings = Settings::load(args.config.as_deref())?;
     let thresholds = settings.thresholds()?;
     let asked = asked_intent(args, &settings)?;
-    let logs = args.log.iter().map(|path| read_log(path)).collect::<Result<Vec<_>, _>>()?;
+    // Opened now so that a typo shows at once, read after the window so that what happens in it is seen.
+    for path in &args.log {
+        std::fs::File::open(path)
+            .map_err(|e| Failure::File { path: path.display().to_string(), why: e.to_string() })?;
+    }
+    if let Some(path) = &args.save {
+        can_save(path)?;
+    }
     let mut case = collect(args)?;
     apply_intent(&mut case, asked);
     if let Some(flags) = &args.engine_args {
         case.command_line = Some(redact_command_line(flags));
     }
-    for log in logs {
-        case.add_log(log);
+    for path in &args.log {
+        case.add_log(read_log(path)?);
     }
+    let diagnosis = diagnose(&case, &thresholds);
+    if let Some(model) = &args.model
+        && !diagnosis.engine.models.is_empty()
+        && !diagnosis.engine.models.contains(model)
+    {
+        let served = diagnosis.engine.models.join(", ");
+        return Err(Failure::Usage(format!("no model called {model:?} is served here; served: {served}")));
+    }
+    print::diagnosis(&diagnosis, args.format)?;
     if let Some(path) = &args.save {
         save(&case, path)?;
         anstream::eprintln!(
@@ -36,9 +52,19 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
             path.display()
         );
     }
-    let diagnosis = diagnose(&case, &thresholds);
-    print::diagnosis(&diagnosis, args.format)?;
     Ok(diagnosis.verdict.status.into())
+}
+
+/// A path that cannot be written shows before the watch, not after it.
+fn can_save(path: &Path) -> Result<(), Failure> {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if path.is_dir() || !folder.is_dir() {
+        return Err(Failure::Usage(format!(
+            "--save {}: name a file in a folder that exists",
+            path.display()
+        )));
+    }
+    Ok(())
 }
 
 /// What the command line and the settings ask for; `None` keeps what a saved case says.
@@ -91,7 +117,7 @@ fn collect(args: &CheckArgs) -> Result<Case, Failure> {
         access: access(args)?,
         interval: args.interval,
         window: args.window,
-        limits: Limits { bytes: args.max_scrape << 20, time: args.timeout },
+        limits: Limits { bytes: (args.max_scrape as usize) << 20, time: args.timeout },
     };
     let bar = progress(args.window);
     let case = watch(&plan, |event| match event {
@@ -129,8 +155,7 @@ fn progress(window: Duration) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(window.as_millis() as u64);
-    if let Ok(style) =
-        ProgressStyle::with_template("watching {bar:30} {msg} {eta} left (Ctrl-C judges what there is)")
+    if let Ok(style) = ProgressStyle::with_template("watching {bar:20} {msg}, {eta} left; Ctrl-C ends early")
     {
         bar.set_style(style);
     }

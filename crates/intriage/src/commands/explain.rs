@@ -1,7 +1,7 @@
 //! `intriage explain [CAUSE]` and `intriage schema`.
 
 use intriage_diagnose::{benign_catalogue, catalogue, find};
-use intriage_report::{benign_page, catalogue_page, cause_page, schema as diagnosis_schema};
+use intriage_report::{benign_page, catalogue_page, cause_page, schema as diagnosis_schema, thresholds_page};
 
 use super::print;
 use crate::failure::{Failure, Outcome};
@@ -9,6 +9,7 @@ use crate::failure::{Failure, Outcome};
 pub(crate) fn run(cause: Option<&str>) -> Result<Outcome, Failure> {
     let page = match cause {
         None => catalogue_page(),
+        Some("thresholds") => thresholds_page(),
         Some(id) => match (find(id), benign_catalogue().find(|b| b.id == id)) {
             (Some(cause), _) => cause_page(cause),
             (None, Some(benign)) => benign_page(benign),
@@ -21,6 +22,11 @@ pub(crate) fn run(cause: Option<&str>) -> Result<Outcome, Failure> {
 
 /// Names the causes that share a word with what was asked for.
 fn unknown(id: &str) -> Failure {
+    if catalogue().any(|c| c.look_alikes.iter().any(|l| l.cause == id)) {
+        return Failure::Usage(format!(
+            "{id} is known as a look-alike of others, but this version does not judge it yet"
+        ));
+    }
     let near: Vec<&str> = catalogue()
         .map(|c| c.id)
         .filter(|known| id.split('-').any(|word| word.len() > 1 && known.contains(word)))

@@ -10,17 +10,30 @@ use crate::failure::Failure;
 /// Prints text that may carry styles.
 pub(super) fn text(text: &str) -> Result<(), Failure> {
     let mut out = anstream::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::Output)
+    written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
 /// Prints a diagnosis.
 pub(super) fn diagnosis(diagnosis: &Diagnosis, format: Format) -> Result<(), Failure> {
     match format {
-        Format::Text => text(&intriage_report::text(diagnosis)),
+        Format::Text => text(&intriage_report::text(diagnosis, columns())),
         Format::Json => {
             let json = intriage_report::json(diagnosis).map_err(|e| Failure::Internal(e.to_string()))?;
             let mut out = std::io::stdout().lock();
-            out.write_all(json.as_bytes()).and_then(|()| out.flush()).map_err(Failure::Output)
+            written(out.write_all(json.as_bytes()).and_then(|()| out.flush()))
         }
+    }
+}
+
+/// Columns of the terminal, where standard output is one.
+fn columns() -> Option<usize> {
+    terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))
+}
+
+/// A reader that has seen enough (`… | head`) is not a failure and changes no exit code.
+fn written(result: std::io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.map_err(Failure::Output),
     }
 }

@@ -12,7 +12,7 @@ use crate::failure::{Failure, Outcome};
 pub(crate) fn run(folders: &[PathBuf]) -> Result<Outcome, Failure> {
     let mut rows = Vec::new();
     for folder in folders {
-        for recording in labelled(folder)? {
+        for recording in labelled(folder, DEPTH)? {
             rows.push(judge(&recording)?);
         }
     }
@@ -31,17 +31,21 @@ fn judge(recording: &Path) -> Result<Row, Failure> {
     Ok(Row::new(&name, truth.cause, truth.accept, open_truth, &diagnosis))
 }
 
-/// The folder itself if it is labelled, else the labelled ones in it.
-fn labelled(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+/// Folders below a given one that are searched: `fixtures/recordings/NAME` is found from `fixtures`.
+const DEPTH: u32 = 2;
+
+/// The folder itself if it is labelled, else the labelled ones below it.
+fn labelled(folder: &Path, depth: u32) -> Result<Vec<PathBuf>, Failure> {
     if folder.join("truth.json").is_file() {
         return Ok(vec![folder.to_owned()]);
     }
     let failed = |e: std::io::Error| Failure::File { path: folder.display().to_string(), why: e.to_string() };
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        if path.join("truth.json").is_file() {
-            found.push(path);
+        let entry = entry.map_err(failed)?;
+        // Links are not followed: they may lead in circles.
+        if depth > 0 && entry.file_type().map_err(failed)?.is_dir() {
+            found.extend(labelled(&entry.path(), depth - 1)?);
         }
     }
     found.sort();

@@ -34,7 +34,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     },
     remedies: &[
         Remedy::any(
-            "in the client: prompt + max_tokens at most the context window (count with /tokenize), a model id from /v1/models, a valid key",
+            "in the client: a prompt shorter than the context window (count with /tokenize), max_tokens no larger than it, a model id from /v1/models, a valid key",
             "work in the client",
         ),
         Remedy::of(

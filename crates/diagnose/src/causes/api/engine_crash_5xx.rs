@@ -3,7 +3,7 @@
 use intriage_case::{Fact, Quantity, Ratio, Signal, Source, Unit};
 use intriage_engines::{Engine, Meaning};
 
-use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy, catalogue};
+use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
 use crate::thresholds::Limit;
@@ -53,16 +53,14 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     ],
     effect: "The process stays up.",
     confirm: "no failed scrape, no restart, no 5xx over a day.",
-    explains: &[],
+    explains: &["engine-stalled-not-admitting", "telemetry-definition-gap", "overload-shedding"],
     judge,
 };
 
 fn judge(e: &Evidence<'_>) -> Judgement {
     let gone = gone(e);
     let died = death_in_log(e);
-    let others: Vec<&'static str> =
-        catalogue().map(|c| c.id).filter(|id| *id != CAUSE.id && *id != "runtime-oom-non-kv").collect();
-    let mut w = Weighing::new().requires(gone.clone()).explains(&others);
+    let mut w = Weighing::new().requires(gone.clone()).explains(CAUSE.explains);
     w = match died {
         Some(fact) => w.supports(Test::Holds(fact)),
         // A port that refuses is also what a stop or a redeploy looks like.
@@ -99,24 +97,29 @@ fn gone(e: &Evidence<'_>) -> Test {
         && at > last
     {
         let failed = o.failed.iter().filter(|(t, _)| t > last).count();
-        let says =
-            format!("the server stopped answering: the last {failed} scrape(s) failed ({})", short(why));
+        let scrapes =
+            if failed == 1 { "the last scrape".to_owned() } else { format!("the last {failed} scrapes") };
+        let says = format!("the server stopped answering: {scrapes} failed ({})", short(why));
         return Test::Holds(fact(says, failed as f64, Source::Scrape));
-    }
-    if e.restarts() > 0 {
-        let says = "counters started again from zero: the process restarted inside the window";
-        return Test::Holds(fact(says.into(), f64::from(e.restarts()), Source::Scrape));
     }
     let failed = e.answered(|status| status >= 500);
     let all = e.delta(Signal::HttpResponses).unwrap_or(0.0);
-    if o.log.first(Meaning::EngineDied).is_some()
-        && Ratio::of(failed, all).is_some_and(|r| r.get() > e.limit(Limit::ErrorShare))
-    {
-        return Test::Holds(e.fact(
-            Signal::HttpResponses,
-            format!("{failed:.0} of {all:.0} answers were 5xx"),
-            failed,
-        ));
+    let errors = Ratio::of(failed, all).is_some_and(|r| r.get() > e.limit(Limit::ErrorShare));
+    let died = o.log.first(Meaning::EngineDied).is_some();
+    if e.restarts() > 0 {
+        let says = "counters started again from zero: the process restarted inside the window";
+        // A redeploy looks the same in the counters: a crash leaves a death in the log, or errors.
+        return if died || errors {
+            Test::Holds(fact(says.into(), f64::from(e.restarts()), Source::Scrape))
+        } else {
+            Test::Unknown(format!(
+                "{says}, and nothing tells whether it crashed or was restarted: give --log"
+            ))
+        };
+    }
+    if died && errors {
+        let says = format!("{failed:.0} of {all:.0} answers were 5xx");
+        return Test::Holds(e.fact(Signal::HttpResponses, says, failed));
     }
     if o.times.is_empty() {
         return Test::Unknown("the server never answered, so nothing shows that it once worked".into());
@@ -175,6 +178,13 @@ mod tests {
         let j =
             serving().counters(TokensGenerated, &[100.0, 200.0, 300.0, 5.0, 50.0]).log(DEATH).judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::Confirmed);
+    }
+
+    #[test]
+    fn a_restart_that_nothing_explains_may_be_a_redeploy() {
+        let j = serving().counters(TokensGenerated, &[100.0, 200.0, 300.0, 5.0, 50.0]).judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::CannotTell);
+        assert!(j.missing[0].contains("--log"), "{:?}", j.missing);
     }
 
     #[test]

@@ -48,8 +48,10 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .requires(none_stops(e))
         .requires(limits_are_generous(e))
         .requires(limits_are_filled(e))
-        .refuted_by(weights_are_made_up(e))
-        // A load test with ignore_eos looks the same in every counter.
+        .requires(weights_are_real(e))
+        .supports(Test::Unknown(
+            "clients that ask to ignore the end token (ignore_eos, a load test) look the same".into(),
+        ))
         .at_most_likely(0.6);
     let output = Tokens(e.mean(Signal::TokensOutputEach).unwrap_or(0.0));
     let says = format!(
@@ -71,7 +73,12 @@ fn none_stops(e: &Evidence<'_>) -> Test {
     let Some(share) = Ratio::of(length, all.get()) else {
         return Test::Unknown("no request finished in the window".into());
     };
-    let says = format!("{share} of {} ended at their limit", Requests(all.get()));
+    let holds = share.get() >= e.limit(Limit::RunawayShare);
+    let says = if holds {
+        format!("{share} of {} ended at their limit", Requests(all.get()))
+    } else {
+        format!("{} of {} stopped by themselves", Ratio(1.0 - share.get()), Requests(all.get()))
+    };
     let fact = e.fact(Signal::RequestsFinished, says, length);
     if all.get() < e.limit(Limit::RunawaySample) {
         return Test::Unknown(format!(
@@ -79,13 +86,15 @@ fn none_stops(e: &Evidence<'_>) -> Test {
             Requests(all.get())
         ));
     }
-    Test::when(share.get() >= e.limit(Limit::RunawayShare), fact)
+    Test::when(holds, fact)
 }
 
 fn limits_are_generous(e: &Evidence<'_>) -> Test {
     let Some(limit) = e.mean(Signal::TokensMaxParam) else { return unknown(e, Signal::TokensMaxParam) };
-    let says = format!("clients allow {} on average", Tokens(limit));
-    Test::when(limit >= e.limit(Limit::RunawayCap), e.fact(Signal::TokensMaxParam, says, limit))
+    let holds = limit >= e.limit(Limit::RunawayCap);
+    let ordinary = if holds { "" } else { ": ordinary answers fill that" };
+    let says = format!("clients allow {} on average{ordinary}", Tokens(limit));
+    Test::when(holds, e.fact(Signal::TokensMaxParam, says, limit))
 }
 
 fn limits_are_filled(e: &Evidence<'_>) -> Test {
@@ -97,13 +106,17 @@ fn limits_are_filled(e: &Evidence<'_>) -> Test {
     Test::when(output >= 0.95 * limit, e.fact(Signal::TokensOutputEach, says, output))
 }
 
-fn weights_are_made_up(e: &Evidence<'_>) -> Test {
+/// Made-up weights never stop, and a load test over them is no fault: the weights must be known.
+fn weights_are_real(e: &Evidence<'_>) -> Test {
     match e.observed.config.text(Setting::LoadFormat) {
-        Some("dummy") => Test::Holds(e.setting_fact(
+        Some("dummy") => Test::Fails(e.setting_fact(
             Setting::LoadFormat,
             "the weights are made up (load format dummy): they never choose to stop",
         )),
-        _ => Test::Unknown("how the weights were loaded is not stated".into()),
+        Some(format) => Test::Holds(e.setting_fact(Setting::LoadFormat, format!("real weights (load format {format})"))),
+        None => Test::Unknown(
+            "whether these are real weights or a load test over made-up ones is stated nowhere: give --log or --engine-args".into(),
+        ),
     }
 }
 
@@ -117,6 +130,7 @@ mod tests {
 
     fn runaway() -> Given {
         Given::vllm("0.32.0")
+            .flags("vllm serve m")
             .gauge(RequestsRunning, 4.0)
             .gauge(RequestsWaiting, 0.0)
             .observed(TokensOutputEach, &[(300.0, 16.0)])
@@ -154,6 +168,13 @@ mod tests {
     #[test]
     fn made_up_weights_never_stop() {
         assert_eq!(runaway().flags("--load-format dummy").judge(&CAUSE).outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn where_nothing_tells_of_the_weights_nobody_can_tell() {
+        let j = runaway().flags("").judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::CannotTell);
+        assert!(j.missing[0].contains("--log"), "{:?}", j.missing);
     }
 
     #[test]

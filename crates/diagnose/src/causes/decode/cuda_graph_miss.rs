@@ -85,9 +85,13 @@ fn graphs_are_missed(e: &Evidence<'_>) -> Test {
     let (Some(largest), Some(running)) =
         (e.setting(Setting::GraphMaxBatch), e.mean_busy(Signal::RequestsRunning))
     else {
-        return Test::Unknown(
-            "whether CUDA graphs are in use is stated nowhere: give --engine-args or --log".into(),
-        );
+        return if e.observed.config.was_chosen(Setting::EagerMode) {
+            Test::Fails(e.setting_fact(Setting::EagerMode, "CUDA graphs are on"))
+        } else {
+            Test::Unknown(
+                "whether CUDA graphs are in use is stated nowhere: give --engine-args or --log".into(),
+            )
+        };
     };
     let says = format!("{} running, graphs are captured up to a batch of {largest:.0}", Requests(running));
     Test::when(running > largest, e.fact(Signal::RequestsRunning, says, running))

@@ -64,9 +64,16 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
         .since("0.24.0"),
         Remedy::of(
             Engine::Vllm,
-            "--kv-cache-dtype fp8, or a larger pool (--gpu-memory-utilization, remove --num-gpu-blocks-override)",
+            "--kv-cache-dtype fp8, or a larger pool (--gpu-memory-utilization)",
             "quality gate; out-of-memory risk",
-        ),
+        )
+        .on("cuda"),
+        Remedy::of(
+            Engine::Vllm,
+            "raise VLLM_CPU_KVCACHE_SPACE (GiB of host memory for the pool)",
+            "host memory",
+        )
+        .on("cpu"),
         Remedy::of(
             Engine::Sglang,
             "--schedule-conservativeness 1.3, or lower --max-running-requests",

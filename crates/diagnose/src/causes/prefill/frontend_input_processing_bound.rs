@@ -86,7 +86,12 @@ fn judge(e: &Evidence<'_>) -> Judgement {
 
 fn time_is_left(e: &Evidence<'_>) -> Test {
     let (Some(ttft), Some(front)) = (e.account.ttft, e.account.frontend) else {
-        return unknown(e, Signal::LatencyPrefill);
+        return match e.observed.metric(Signal::LatencyPrefill) {
+            None => unknown(e, Signal::LatencyPrefill),
+            Some(_) => Test::Unknown(
+                "the requests that finished got their first token before the window: watch longer than an answer takes".into(),
+            ),
+        };
     };
     let share = front.value / ttft.max(1e-9);
     let says = format!(

@@ -56,12 +56,6 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
             "none beyond a restart; blocks are only kept while nobody needs them",
         ),
         Remedy::of(
-            Engine::Vllm,
-            "--kv-offloading-size N keeps evicted prefixes in host memory",
-            "host memory; loads cost time",
-        )
-        .since("0.12.0"),
-        Remedy::of(
             Engine::Sglang,
             "remove --disable-radix-cache; --schedule-policy lpm",
             "scheduling overhead",
@@ -73,6 +67,12 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
             "put what never changes first (system prompt, tools, documents) and timestamps, ids and names last; no per-request salt unless tenants must be kept apart",
             "work in the application",
         ),
+        Remedy::of(
+            Engine::Vllm,
+            "--kv-offloading-size N keeps evicted prefixes in host memory",
+            "host memory; loads cost time",
+        )
+        .since("0.12.0"),
     ],
     effect: "The first token of a repeat falls by the cached share of its prompt, and the compute it saves shortens everyone's queue.",
     confirm: "kv.prefix_hits grow and tokens.prompt_computed fall at the same traffic.",
@@ -145,7 +145,10 @@ fn hit_ratio(e: &Evidence<'_>) -> Option<Ratio> {
 }
 
 fn cache_serves(e: &Evidence<'_>) -> Test {
-    let Some(hits) = hit_ratio(e) else { return Test::Unknown("no lookups were counted".into()) };
+    let on = e.observed.config.switch(Setting::PrefixCaching) != Some(false);
+    let Some(hits) = hit_ratio(e).filter(|_| on) else {
+        return Test::Unknown("no lookups were counted".into());
+    };
     let says = format!("the prefix cache finds {hits} of the prompt tokens");
     Test::when(
         hits.get() >= 0.5,

@@ -86,7 +86,15 @@ fn judge(e: &Evidence<'_>) -> Judgement {
 pub(super) fn arrivals(e: &Evidence<'_>) -> Option<Vec<f64>> {
     let first = e.observed.histograms(Signal::LatencyTtft, None)?;
     let waiting = e.observed.series(Signal::RequestsWaiting, None, None)?;
-    let tokens: Vec<f64> = first.iter().map(|h| h.as_ref().map_or(0.0, Histogram::count)).collect();
+    // A scrape that lacks the histogram has seen no fewer than the one before.
+    let mut last = first.iter().flatten().next().map_or(0.0, Histogram::count);
+    let tokens: Vec<f64> = first
+        .iter()
+        .map(|h| {
+            last = h.as_ref().map_or(last, Histogram::count);
+            last
+        })
+        .collect();
     let queued = |i: usize| waiting.at(i).unwrap_or(0.0);
     let gained = |i: usize| (tokens[i] - tokens[i - 1] + queued(i) - queued(i - 1)).max(0.0);
     Some((0..tokens.len()).map(|i| if i == 0 { 0.0 } else { gained(i) }).collect())

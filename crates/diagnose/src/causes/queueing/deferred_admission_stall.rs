@@ -70,8 +70,12 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 };
 
 fn judge(e: &Evidence<'_>) -> Judgement {
-    let mut w =
-        Weighing::new().requires(mostly_deferred(e)).requires(wait_is_felt(e)).refuted_by(pool_is_full(e));
+    let mut w = Weighing::new()
+        .requires(mostly_deferred(e))
+        .requires(wait_is_felt(e))
+        .refuted_by(pool_is_full(e))
+        // Some engines count this wait before the queue, where it looks like the front end's.
+        .explains(&["frontend-input-processing-bound"]);
     let mut for_what = "something other than room";
     let variants = [
         ("an adapter slot", adapters_wait(e)),

@@ -8,6 +8,7 @@ use crate::causes::shared::{
 };
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
+use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
 pub(in crate::causes) static CAUSE: Cause = Cause {
@@ -59,15 +60,22 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
         ),
         Remedy::of(
             Engine::Vllm,
-            "raise --gpu-memory-utilization while about 1 GiB stays free; remove --num-gpu-blocks-override and --kv-cache-memory-bytes if they hold the pool down",
+            "raise --gpu-memory-utilization while about 1 GiB stays free",
             "too high and a prefill peak runs out of memory",
-        ),
+        )
+        .on("cuda"),
         Remedy::of(
             Engine::Vllm,
             "--kv-offloading-size N (GiB of host memory)",
             "loads from host cost first-token time",
         )
         .since("0.12.0"),
+        Remedy::of(
+            Engine::Vllm,
+            "raise VLLM_CPU_KVCACHE_SPACE (GiB of host memory for the pool)",
+            "host memory",
+        )
+        .on("cpu"),
         Remedy::of(
             Engine::Sglang,
             "raise --mem-fraction-static until 5 to 8 GB stay free; --kv-cache-dtype fp8_e5m2",
@@ -135,14 +143,14 @@ fn batch_by_plan(e: &Evidence<'_>) -> Test {
         return Test::Unknown("the profile is not batch".into());
     }
     let thrown_back = e.delta(Signal::RequestsPreempted).unwrap_or(0.0);
-    Test::when(
-        thrown_back == 0.0,
-        e.fact(
-            Signal::RequestsPreempted,
-            "a batch job plans a standing queue, and nothing is thrown back",
-            thrown_back,
-        ),
-    )
+    let rarely = thrown_back <= e.limit(Limit::PreemptionsPerMinute) * e.busy_time().get() / 60.0
+        || e.finished().is_some_and(|n| thrown_back <= e.limit(Limit::PreemptionsPerRequest) * n.get());
+    let says = if rarely {
+        "a batch job plans a standing queue, and hardly anything is thrown back"
+    } else {
+        "requests are thrown back, which costs a batch job too"
+    };
+    Test::when(rarely, e.fact(Signal::RequestsPreempted, says, thrown_back))
 }
 
 /// Running requests times their mean context comes to about the pool: the account of the memory closes.

@@ -55,7 +55,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     remedies: &[
         Remedy::of(
             Engine::Vllm,
-            "raise --max-num-seqs (default 256, or 1024 on GPUs of 70 GiB and more)",
+            "raise --max-num-seqs (default 1024 on GPUs of 70 GiB and more except A100, else 256; 128 per worker on CPU)",
             "more KV in use and slower tokens; above the captured graph sizes (512) decode loses CUDA graphs",
         ),
         Remedy::of(

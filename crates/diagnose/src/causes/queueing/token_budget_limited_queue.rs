@@ -6,6 +6,7 @@ use intriage_engines::{Engine, Setting};
 use crate::account::prompt_share_of_steps;
 use crate::causes::shared::{
     at_stated_cap, pool_has_room, pool_is_full, queue_impact, queue_is_felt, requests_wait, steps_are_full,
+    token_budget,
 };
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
@@ -84,7 +85,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 };
 
 fn judge(e: &Evidence<'_>) -> Judgement {
-    let w = Weighing::new()
+    let mut w = Weighing::new()
         .requires(requests_wait(e))
         .requires(steps_are_full(e))
         .requires(queue_is_felt(e))
@@ -94,7 +95,13 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .supports(pool_has_room(e));
     let rate = e.delta(Signal::TokensPromptComputed).or_else(|| e.delta(Signal::TokensPrompt)).unwrap_or(0.0)
         / e.busy_time().get().max(1.0);
-    let budget = e.setting(Setting::TokenBudget).unwrap_or(0.0);
+    let step = e.mean(Signal::TokensPerStep).unwrap_or(0.0);
+    let budget = e.setting(Setting::TokenBudget).or_else(|| token_budget(e, step)).unwrap_or(step);
+    if e.setting(Setting::TokenBudget).is_none() {
+        w = w.supports(Test::Unknown(
+            "the token budget is not stated; the steps come up to one of the engine's defaults".into(),
+        ));
+    }
     let says = format!(
         "prompts fill every step to its budget of {} ({} computed) and the rest wait",
         Tokens(budget),
@@ -155,8 +162,16 @@ mod tests {
     }
 
     #[test]
+    fn steps_as_large_as_a_default_budget_show_it_where_nothing_states_it() {
+        let j = saturated().flags("").judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
+        assert!(j.missing.iter().any(|m| m.contains("not stated")), "{:?}", j.missing);
+    }
+
+    #[test]
     fn without_the_budget_nobody_can_tell() {
-        let j = saturated().flags("--max-num-seqs 256").judge(&CAUSE);
+        let odd = saturated().observed(TokensPerStep, &[(5000.0, 210.0)]);
+        let j = odd.flags("--max-num-seqs 256").judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::CannotTell);
         assert!(j.missing[0].contains("token budget"), "{:?}", j.missing);
     }
