@@ -82,6 +82,15 @@ fn the_demo_says_that_it_replays() {
 }
 
 #[test]
+fn the_readme_shows_what_the_demo_prints() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let shown = readme.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let printed: Vec<String> =
+        stdout(&intriage(&["demo"])).lines().map(|l| l.trim_end().to_owned()).collect();
+    assert_eq!(shown.lines().collect::<Vec<_>>(), printed, "copy the demo's output into README.md");
+}
+
+#[test]
 fn completions_and_schema_print() {
     assert!(stdout(&intriage(&["completions", "bash"])).contains("_intriage"));
     let schema: serde_json::Value = json(&intriage(&["schema"]));

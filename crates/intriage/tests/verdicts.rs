@@ -101,3 +101,50 @@ fn the_text_verdict_is_one_screen() {
         });
     }
 }
+
+/// A copy of a recording with only what `keep` wants.
+fn thinned(recording: &std::path::Path, keep: impl Fn(&str, usize) -> bool) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    std::fs::create_dir(copy.path().join("metrics")).unwrap();
+    let mut scrapes: Vec<_> =
+        std::fs::read_dir(recording.join("metrics")).unwrap().map(|e| e.unwrap().path()).collect();
+    scrapes.sort();
+    for (i, scrape) in scrapes.iter().enumerate().filter(|(i, _)| keep("metrics", *i)) {
+        let name = scrape.file_name().unwrap();
+        std::fs::copy(scrape, copy.path().join("metrics").join(name)).unwrap_or_else(|e| panic!("{i}: {e}"));
+    }
+    for name in ["server.log", "cmdline.txt", "dmon.txt", "smi_q.txt"] {
+        if keep(name, 0) && recording.join(name).is_file() {
+            std::fs::copy(recording.join(name), copy.path().join(name)).unwrap();
+        }
+    }
+    copy
+}
+
+/// Less evidence may cost the verdict, but must not turn it into another cause or an alarm.
+#[test]
+fn less_evidence_names_no_wrong_cause() {
+    let all = ["recordings", "lab", "h200"].into_iter().flat_map(recordings);
+    for recording in all {
+        let truth = truth(&recording);
+        let count = std::fs::read_dir(recording.join("metrics")).unwrap().count();
+        let variants: [(&str, &dyn Fn(&str, usize) -> bool); 5] = [
+            ("metrics only", &|name, _| name == "metrics"),
+            ("every second scrape", &|_, i| i % 2 == 0),
+            ("first half", &|_, i| i <= count / 2),
+            ("second half, metrics only", &|name, i| name == "metrics" && i >= count / 2),
+            ("without the log", &|name, _| name != "server.log"),
+        ];
+        for (what, keep) in variants {
+            let copy = thinned(&recording, keep);
+            let verdict = json(&intriage(&["check", copy.path().to_str().unwrap(), "--format", "json"]));
+            let said = &verdict["verdict"];
+            assert!(
+                said["primary"]["cause"].is_null() || is_right(&truth, &verdict),
+                "{} with {what}: truth {}, said {said:#}",
+                recording.display(),
+                truth["cause"]
+            );
+        }
+    }
+}
