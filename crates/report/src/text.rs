@@ -9,7 +9,7 @@ use crate::style::{BAD, BAR, GOOD, HEAD, QUIET, UNSURE, styled};
 use crate::wrap::{WIDTH, hang_within, shorten};
 
 /// Reasons shown for what was ruled out or not judged; the rest are counted.
-const SHOWN: usize = 4;
+const SHOWN: usize = 3;
 /// Remedies shown.
 const REMEDIES: usize = 3;
 /// Columns of the headings at the left.
@@ -172,11 +172,7 @@ impl Page {
 
     /// The primary's look-alikes first: they are what an engineer would chase next.
     fn ruled_out(&mut self, d: &Diagnosis) {
-        let near: Vec<&str> = d
-            .findings
-            .first()
-            .and_then(|f| find(&f.cause))
-            .map_or(Vec::new(), |c| c.look_alikes.iter().map(|l| l.cause).collect());
+        let near = near_primary(d);
         let mut order: Vec<_> = d.ruled_out.iter().collect();
         order.sort_by_key(|r| !near.contains(&r.cause.as_str()));
         let reason =
@@ -187,7 +183,10 @@ impl Page {
 
     fn cannot_tell(&mut self, d: &Diagnosis) {
         let reason = |u: &intriage_diagnose::Unjudged| u.missing.first().cloned().unwrap_or_default();
-        let groups = grouped(d.cannot_tell.iter().map(|u| (reason(u), u)));
+        let near = near_primary(d);
+        let mut order: Vec<_> = d.cannot_tell.iter().collect();
+        order.sort_by_key(|u| !near.contains(&u.cause.as_str()));
+        let groups = grouped(order.into_iter().map(|u| (reason(u), u)));
         self.groups("Cannot tell", &groups, |why, alike| {
             let causes: Vec<&str> = alike.iter().map(|u| u.cause.as_str()).collect();
             let probes: Vec<&str> =
@@ -215,6 +214,12 @@ impl Page {
         }
         self.list(title, lines.iter().map(String::as_str));
     }
+}
+
+/// What is easily mistaken for the primary cause.
+fn near_primary(d: &Diagnosis) -> Vec<&'static str> {
+    let primary = d.findings.first().and_then(|f| find(&f.cause));
+    primary.map_or(Vec::new(), |c| c.look_alikes.iter().map(|l| l.cause).collect())
 }
 
 /// Items by equal reason, in the order the reasons first appear.
