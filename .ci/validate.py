@@ -21,7 +21,7 @@ def main():
         schema = json.load(file)
     Draft202012Validator.check_schema(schema)
     validator, count = Draft202012Validator(schema), 0
-    for value in values(sys.stdin.read()):
+    for value in values(sys.stdin.read().strip()):
         count += 1
         validator.validate(value)
     if not count:

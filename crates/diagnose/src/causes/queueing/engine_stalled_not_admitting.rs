@@ -165,7 +165,7 @@ fn no_progress(e: &Evidence<'_>, silence: Option<&Silence>) -> Test {
             format!("until {} before the end", Seconds(s.seconds))
         };
         let says = format!("tokens came {until} of the window");
-        return Test::Fails(e.fact(Signal::TokensGenerated, says, s.seconds));
+        return Test::Fails(e.derived(says, Seconds(s.seconds), "time without a new token"));
     }
     let longest = s.earlier.max(longest_known(e, &[Signal::LatencyItl, Signal::LatencyPrefill]));
     let never_served =
@@ -188,7 +188,7 @@ fn no_progress(e: &Evidence<'_>, silence: Option<&Silence>) -> Test {
         ));
     }
     let says = format!("no token, no finished request and no moving gauge for {}", Seconds(s.seconds));
-    Test::Holds(e.fact(Signal::TokensGenerated, says, s.seconds))
+    Test::Holds(e.derived(says, Seconds(s.seconds), "time without a new token"))
 }
 
 /// Requests are in the server, or the engine was paused so that they do not even show.

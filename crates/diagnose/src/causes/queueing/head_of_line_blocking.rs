@@ -169,11 +169,8 @@ fn prompts_are_alike(e: &Evidence<'_>) -> Test {
     let Some((ordinary, longest)) = bounds else { return unknown(e, Signal::TokensPromptEach) };
     let limit = e.limit(Limit::LongestPrompt);
     let fact = |ratio: f64, how: &str| {
-        e.fact(
-            Signal::TokensPromptEach,
-            format!("the longest prompt is {how} {ratio:.0} times the median"),
-            ratio,
-        )
+        let says = format!("the longest prompt is {how} {ratio:.1} times the median");
+        e.derived(says, Ratio(ratio), "prompt length histogram")
     };
     if ordinary.low > 0.0 && longest.high < limit * ordinary.low {
         Test::Holds(fact(longest.high / ordinary.low, "at most"))
