@@ -121,6 +121,9 @@ fn thinned(recording: &std::path::Path, keep: impl Fn(&str, usize) -> bool) -> t
     copy
 }
 
+/// Whether a file of this name (for scrapes: with this number) is kept.
+type Keep<'a> = &'a dyn Fn(&str, usize) -> bool;
+
 /// Less evidence may cost the verdict, but must not turn it into another cause or an alarm.
 #[test]
 fn less_evidence_names_no_wrong_cause() {
@@ -128,7 +131,7 @@ fn less_evidence_names_no_wrong_cause() {
     for recording in all {
         let truth = truth(&recording);
         let count = std::fs::read_dir(recording.join("metrics")).unwrap().count();
-        let variants: [(&str, &dyn Fn(&str, usize) -> bool); 5] = [
+        let variants: [(&str, Keep<'_>); 5] = [
             ("metrics only", &|name, _| name == "metrics"),
             ("every second scrape", &|_, i| i % 2 == 0),
             ("first half", &|_, i| i <= count / 2),
