@@ -170,10 +170,12 @@ pub(super) fn sequence_cap(e: &Evidence<'_>) -> Option<Cap> {
         .and_then(|s| Some((s.value.number()?, s.source.clone())));
     let flat = flat_top(e);
     match (stated, flat) {
-        // A default is an assumption; a flat top below it is an observation.
-        (Some((_, Source::Default { .. })) | None, Some(top)) => Some(Cap { value: top, inferred: true }),
+        // A default is an assumption where nobody told what was set; a flat top below it is an observation.
+        (Some((_, Source::Default { .. })) | None, Some(top)) if !e.observed.config.is_told() => {
+            Some(Cap { value: top, inferred: true })
+        }
         (Some((value, _)), _) => Some(Cap { value, inferred: false }),
-        (None, None) => None,
+        (None, _) => None,
     }
 }
 

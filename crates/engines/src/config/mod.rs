@@ -68,6 +68,12 @@ impl Config {
         self.get(setting).is_some_and(|s| !matches!(s.source, Source::Default { .. }))
     }
 
+    /// Whether a command line or a start-up log tells what was set by hand: then what neither names
+    /// is the engine's default.
+    pub fn is_told(&self) -> bool {
+        self.stated.values().flatten().any(|s| matches!(s.source, Source::CommandLine | Source::Log { .. }))
+    }
+
     /// Every setting with what is in force.
     pub fn iter(&self) -> impl Iterator<Item = (Setting, &Stated)> {
         self.stated.iter().filter_map(|(setting, all)| Some((*setting, all.first()?)))

@@ -73,9 +73,7 @@ pub(crate) fn state_defaults(observed: &mut Observed, told: bool) {
     let source = || Source::Default { rule: rule(&version, hardware) };
     observed.config.state(Setting::EagerMode, SettingValue::Switch(false), source());
     // A load format nobody names is the default, but only if somebody named the others.
-    if observed.config.iter().any(|(_, s)| matches!(s.source, Source::CommandLine | Source::Log { .. }))
-        || told
-    {
+    if observed.config.is_told() || told {
         observed.config.state(Setting::LoadFormat, SettingValue::Text("auto".into()), source());
     }
 }

@@ -183,6 +183,12 @@ mod tests {
     }
 
     #[test]
+    fn a_flat_top_is_no_cap_where_the_command_line_sets_none() {
+        let j = capped().flags("vllm serve m --max-model-len 8192").judge(&CAUSE);
+        assert_ne!(j.outcome, Outcome::Confirmed, "{j:#?}");
+    }
+
+    #[test]
     fn nobody_waiting_is_no_queue() {
         assert_eq!(capped().gauge(RequestsWaiting, 0.0).judge(&CAUSE).outcome, Outcome::RuledOut);
     }
