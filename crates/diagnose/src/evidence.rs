@@ -59,6 +59,24 @@ impl<'a> Evidence<'a> {
         self.busy.iter().copied().filter(|&i| waiting.at(i).is_some_and(|w| w > 0.0)).collect()
     }
 
+    /// Of these scrapes those before which tokens had moved; all of them where that leaves too few.
+    ///
+    /// Engines set their gauges at the end of a step, so during a long step every scrape repeats the
+    /// state before it: one reading, however often it is taken.
+    pub fn fresh(&self, scrapes: &[usize]) -> Vec<usize> {
+        let fresh: Vec<usize> = scrapes.iter().copied().filter(|&i| self.tokens_moved(i)).collect();
+        if fresh.len() < 3 { scrapes.to_vec() } else { fresh }
+    }
+
+    /// Whether tokens moved between the scrape before and this one.
+    fn tokens_moved(&self, i: usize) -> bool {
+        [Signal::TokensGenerated, Signal::TokensPrompt].into_iter().any(|s| {
+            let Some(series) = self.observed.series(s, None, None) else { return false };
+            let before = i.checked_sub(1).and_then(|j| series.at(j));
+            matches!((before, series.at(i)), (Some(a), Some(b)) if b > a)
+        })
+    }
+
     /// First to last readable scrape.
     pub fn elapsed(&self) -> Seconds {
         match (self.observed.times.first(), self.observed.times.last()) {
@@ -244,14 +262,7 @@ impl<'a> Evidence<'a> {
                 .into_iter()
                 .any(|s| self.observed.series(s, None, None).and_then(|g| g.at(i)).is_some_and(|v| v > 0.0))
         };
-        let moved = |i: usize| {
-            [Signal::TokensGenerated, Signal::TokensPrompt].into_iter().any(|s| {
-                let Some(series) = self.observed.series(s, None, None) else { return false };
-                let before = i.checked_sub(1).and_then(|j| series.at(j));
-                matches!((before, series.at(i)), (Some(a), Some(b)) if b > a)
-            })
-        };
-        (0..self.observed.times.len()).filter(|&i| loaded(i) || moved(i)).collect()
+        (0..self.observed.times.len()).filter(|&i| loaded(i) || self.tokens_moved(i)).collect()
     }
 }
 

@@ -63,6 +63,7 @@ thresholds! {
     KvFree "kv_free" 0.85 Ratio "below this the pool cannot hold back an ordinary request" "own";
     PreemptionsPerMinute "preemptions_per_minute" 1.0 EventsPerMinute "about one retraction a minute is acceptable" "SGLang tuning guide";
     PreemptionsPerRequest "preemptions_per_request" 0.01 Ratio "one request in a hundred recomputed" "own";
+    ThrashEvents "thrash_events" 3.0 Events "fewest preemptions in a window to be called a thrash; one or two are an accident" "own";
     ThrashShare "thrash_share" 0.1 Ratio "a tenth of a request's life lost to stalls: the thrash, not the queue, comes first" "own";
     StallFactor "stall_factor" 8.0 Count "a gap this many times the median is a stall, not a slow step" "own";
     AtCap "at_cap" 0.85 Ratio "mean running over the sequence cap while requests wait; finished slots are refilled a step later" "own, seen 0.94 to 0.97 on real engines";

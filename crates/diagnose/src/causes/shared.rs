@@ -102,6 +102,7 @@ pub(super) fn pool(e: &Evidence<'_>, scrapes: &[usize]) -> Option<Pool> {
 /// The KV pool in the given scrapes, full meaning less room than `need`.
 pub(super) fn pool_for(e: &Evidence<'_>, scrapes: &[usize], need: Option<Tokens>) -> Option<Pool> {
     let usage = e.gauge(Signal::KvUsage)?;
+    let scrapes = &e.fresh(scrapes);
     let capacity = e.setting(Setting::KvCapacity);
     let full = |u: f64| {
         let no_room = capacity.zip(need).is_some_and(|(capacity, need)| (1.0 - u) * capacity < need.get());

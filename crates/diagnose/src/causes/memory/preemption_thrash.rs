@@ -154,7 +154,10 @@ fn thrown_back(e: &Evidence<'_>) -> Test {
     let minutes = e.busy_time().get() / 60.0;
     // The counter moves when a thrown-back request gets its next token; until then only the gauges tell.
     let seen = fell_back(e);
-    if count == 0.0 && minutes > 0.0 && seen / minutes > e.limit(Limit::PreemptionsPerMinute) {
+    if count == 0.0
+        && seen >= e.limit(Limit::ThrashEvents)
+        && seen > minutes * e.limit(Limit::PreemptionsPerMinute)
+    {
         let says = format!(
             "{seen:.0} went from running back to waiting while nothing finished; the counter lags until they run again"
         );
@@ -162,7 +165,7 @@ fn thrown_back(e: &Evidence<'_>) -> Test {
     }
     let per_minute = if minutes > 0.0 { count / minutes } else { 0.0 };
     let per_request = e.finished().and_then(|n| Ratio::of(count, n.get()));
-    let often = per_minute > e.limit(Limit::PreemptionsPerMinute);
+    let often = per_minute > e.limit(Limit::PreemptionsPerMinute) && count >= e.limit(Limit::ThrashEvents);
     let of_many = per_request.is_none_or(|r| r.get() > e.limit(Limit::PreemptionsPerRequest));
     let each = per_request.map_or(String::new(), |r| format!(", {:.2} per finished request", r.get()));
     let says = format!("{count:.0} preemptions, {}{each}", Quantity::new(per_minute, Unit::EventsPerMinute));
