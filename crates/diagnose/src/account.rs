@@ -122,8 +122,8 @@ impl Account {
     fn follow_first_tokens(&mut self, e: &Evidence<'_>) {
         let Some(now) = e.mean(Signal::LatencyTtft) else { return };
         let ended = self.ttft;
-        let waits = self.waiting_share.is_some_and(|share| share > 0.1);
-        if ended.is_some_and(|ended| !waits || now < 1.2 * ended) {
+        let waits = self.waiting_share.is_some_and(|share| share > e.limit(Limit::WaitingMatters));
+        if ended.is_some_and(|ended| !waits || now < e.limit(Limit::Outgrown) * ended) {
             return;
         }
         self.ttft = Some(now);

@@ -7,6 +7,7 @@ use intriage_case::{Objective, ObjectiveMetric, Profile};
 use intriage_engines::{Instance, Observed, Setting};
 
 use crate::account::Account;
+use crate::objectives::signal_of;
 use crate::thresholds::{Limit, Thresholds};
 
 /// The evidence of one case, ready to be weighed.
@@ -185,14 +186,10 @@ impl<'a> Evidence<'a> {
 
     /// The measured statistic an objective asks for.
     pub fn measured(&self, metric: ObjectiveMetric, statistic: Statistic) -> Option<f64> {
-        let signal = match metric {
-            ObjectiveMetric::Ttft => Signal::LatencyTtft,
-            ObjectiveMetric::Itl => Signal::LatencyItl,
-            ObjectiveMetric::Tpot => Signal::LatencyTpot,
-            ObjectiveMetric::E2e => Signal::LatencyE2e,
-            ObjectiveMetric::Queue => Signal::LatencyQueue,
-            ObjectiveMetric::Errors => return self.failed_share().map(Ratio::get),
-        };
+        if metric == ObjectiveMetric::Errors {
+            return self.failed_share().map(Ratio::get);
+        }
+        let signal = signal_of(metric);
         let histogram = self.histogram(signal)?;
         match statistic {
             Statistic::Mean => histogram.mean(),

@@ -212,8 +212,9 @@ fn healthy_answer(e: &Evidence<'_>) -> String {
 fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
-    // An engine's name keeps its own spelling.
-    let keeps = text.starts_with("vLLM") || text.starts_with("llama.cpp");
+    // A name with a spelling of its own (capitals or a dot inside) keeps it.
+    let word = text.split(' ').next().unwrap_or_default();
+    let keeps = word.trim_end_matches('.').chars().skip(1).any(|c| c.is_uppercase() || c == '.');
     let body = if keeps { text.to_owned() } else { format!("{first}{}", chars.as_str()) };
     if body.ends_with('.') { body } else { format!("{body}.") }
 }

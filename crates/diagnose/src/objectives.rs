@@ -49,7 +49,8 @@ fn upper(high: f64) -> String {
     if high.is_finite() { Seconds(high).to_string() } else { "without end".into() }
 }
 
-fn signal_of(metric: ObjectiveMetric) -> Signal {
+/// The signal an objective bounds.
+pub(crate) fn signal_of(metric: ObjectiveMetric) -> Signal {
     match metric {
         ObjectiveMetric::Ttft => Signal::LatencyTtft,
         ObjectiveMetric::Itl => Signal::LatencyItl,

@@ -54,6 +54,8 @@ thresholds! {
     Mostly "mostly" 0.6 Ratio "share of scrapes in which a steady state shows: gauges are read between steps and a window may begin before its load" "own; 0.75 to 0.97 seen on real engines";
     QueueShare "queue_share" 0.5 Ratio "the queue is the larger half of time to first token" "own";
     QueueTime "queue_time" 0.1 Seconds "below this a queue is one or two scheduler steps" "own";
+    WaitingMatters "waiting_matters" 0.1 Ratio "share of the requests in the server that wait from which their queue is followed" "own";
+    Outgrown "outgrown" 1.2 Ratio "first tokens of the window over those of finished requests from which the queue is growing" "own";
     QueueOfObjective "queue_of_objective" 0.25 Ratio "part of the first-token objective a queue may take" "own";
     PrefillShare "prefill_share" 0.5 Ratio "prefill is the larger half of time to first token" "own";
     PrefillTime "prefill_time" 0.5 Seconds "a shorter prefill is not felt as a wait" "own";

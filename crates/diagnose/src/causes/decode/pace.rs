@@ -6,7 +6,7 @@ use intriage_engines::Setting;
 use crate::causes::shared::unknown;
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
-use crate::objectives::judge_objectives;
+use crate::objectives::{judge_objectives, signal_of};
 use crate::thresholds::Limit;
 use crate::weighing::Test;
 
@@ -47,16 +47,6 @@ fn missed(e: &Evidence<'_>, metrics: &[ObjectiveMetric], what: &str) -> Test {
             open.objective, open.measured
         )),
         None => Test::Fails(fact(0, "met")),
-    }
-}
-
-fn signal_of(metric: ObjectiveMetric) -> Signal {
-    match metric {
-        ObjectiveMetric::Itl => Signal::LatencyItl,
-        ObjectiveMetric::Tpot => Signal::LatencyTpot,
-        ObjectiveMetric::E2e => Signal::LatencyE2e,
-        ObjectiveMetric::Queue => Signal::LatencyQueue,
-        ObjectiveMetric::Ttft | ObjectiveMetric::Errors => Signal::LatencyTtft,
     }
 }
 
