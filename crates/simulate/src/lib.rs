@@ -1,0 +1,25 @@
+//! A continuous-batching inference engine in virtual time.
+//!
+//! [`Engine`] schedules requests over a paged KV pool the way serving engines do: a sequence cap, a
+//! token budget, chunked prefill, a prefix cache, preemption by recomputation, speculation. Its step
+//! time is a formula. It answers what-if questions by running millions of requests.
+//!
+//! Nothing here knows what the diagnosis looks for: this crate may not depend on it.
+
+pub mod engine;
+mod fleet;
+mod outcome;
+mod random;
+mod request;
+mod run;
+mod time;
+pub mod workload;
+
+pub use engine::{Engine, EngineConfig, EngineLoad, Policy, Refusal, Sequence, Sink, Speculation, StepTime};
+pub use fleet::{Fleet, FleetConfig, Front, Router};
+pub use outcome::{Latency, Outcome};
+pub use random::Random;
+pub use request::{Content, Finish, Request, RequestId};
+pub use run::{Stop, Watch, run};
+pub use time::Nanos;
+pub use workload::{Arrivals, Class, Lengths, Workload};
