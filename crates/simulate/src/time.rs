@@ -24,6 +24,7 @@ impl Nanos {
     }
 
     /// The time from `earlier` to here; zero if it lies later.
+    #[must_use]
     pub const fn since(self, earlier: Self) -> Self {
         Self(self.0.saturating_sub(earlier.0))
     }

@@ -76,7 +76,7 @@ impl Class {
     }
 }
 
-/// Draws the requests of a workload.
+/// Draws the requests of a workload: as an iterator those that come by themselves.
 #[derive(Debug, Clone)]
 pub struct Source {
     classes: Vec<Class>,
@@ -86,6 +86,15 @@ pub struct Source {
     lengths: Random,
     answers: Random,
     drawn: u64,
+}
+
+impl Iterator for Source {
+    type Item = Planned;
+
+    fn next(&mut self) -> Option<Planned> {
+        let at = self.times.next(&mut self.arrivals)?;
+        Some(self.draw(at))
+    }
 }
 
 impl Source {
@@ -103,12 +112,6 @@ impl Source {
             answers: Random::new(seed, "answers"),
             drawn: 0,
         }
-    }
-
-    /// The next request that comes by itself.
-    pub fn next(&mut self) -> Option<Planned> {
-        let at = self.times.next(&mut self.arrivals)?;
-        Some(self.draw(at))
     }
 
     /// The request a client of a closed loop sends after an answer.
