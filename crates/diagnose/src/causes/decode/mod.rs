@@ -14,6 +14,8 @@ mod static_batching_sequence_skew;
 mod tp_communication_bound;
 mod underbatched_low_throughput;
 
+pub(super) use pace::pace_is_missed;
+
 use super::Cause;
 
 /// The causes of this class, in the order of the catalogue.

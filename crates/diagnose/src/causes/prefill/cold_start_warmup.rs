@@ -57,7 +57,11 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     ],
     effect: "The first answers take as long as any other.",
     confirm: "latency.ttft of the first minute equals that of later ones after the next start.",
-    explains: &["frontend-input-processing-bound", "long-prompt-compute-bound"],
+    explains: &[
+        "frontend-input-processing-bound",
+        "long-prompt-compute-bound",
+        "prefill-decode-interference",
+    ],
     judge,
 };
 
