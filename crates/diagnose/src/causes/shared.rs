@@ -97,9 +97,12 @@ pub(super) struct Pool {
 /// ordinary prompt needs: a small pool is full before its gauge says so. Ordinary is what nine of
 /// ten prompts need, because the one that is stuck at the head is rarely a short one.
 pub(super) fn pool(e: &Evidence<'_>, scrapes: &[usize]) -> Option<Pool> {
-    let most = e.histogram(Signal::TokensPromptEach).and_then(|h| h.quantile(0.9));
-    let need = most.map(|q| Tokens(q.estimate)).into_iter().chain(next_prompt(e)).reduce(larger);
-    pool_for(e, scrapes, need)
+    let prompts = e.histogram(Signal::TokensPromptEach);
+    let most = prompts.and_then(|h| {
+        let (median, most) = h.quantile(0.5).zip(h.quantile(0.9))?;
+        Some(Tokens(most.estimate.min(median.estimate * e.limit(Limit::OrdinaryPrompt))))
+    });
+    pool_for(e, scrapes, most.into_iter().chain(next_prompt(e)).reduce(larger))
 }
 
 fn larger(a: Tokens, b: Tokens) -> Tokens {

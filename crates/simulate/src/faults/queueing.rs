@@ -48,7 +48,7 @@ pub(super) const FAULTS: &[Fault] = &[
             setup.rate(12.0);
             let mut giant = Class::plain(lognormal(24_000.0), lognormal(150.0), 512);
             giant.prompt = Lengths::Uniform(22_000, 26_000);
-            giant.share = 0.09 * strength;
+            giant.share = 0.08 * strength;
             setup.workload.classes.push(giant);
         },
     },

@@ -158,16 +158,23 @@ fn budget_is_small(e: &Evidence<'_>) -> Test {
     Test::when(small, fact)
 }
 
-/// Prefill is the larger half of the first-token time, and long enough.
+/// Prefill, and the wait behind others' prefill, is the larger half of a first-token time that is late.
 fn prefill_is_felt(e: &Evidence<'_>) -> Test {
     let Some(prefill) = e.account.prefill else { return unknown(e, Signal::LatencyPrefill) };
-    let share = e.account.ttft.and_then(|ttft| Ratio::of(prefill.value, ttft.max(prefill.value)));
+    // A prompt that takes the whole budget of step after step holds up the next: that wait is its doing.
+    let behind = e.account.queue.map_or(0.0, |q| q.value.min(2.0 * prefill.value));
+    let work = prefill.value + behind;
+    let share = e.account.ttft.and_then(|ttft| Ratio::of(work, ttft.max(work)));
     let of_ttft = share.map_or(String::new(), |s| format!(", {s} of the time to first token"));
     let ttft = e.account.ttft.unwrap_or(prefill.value);
     let holds = first_token_is_late(e, ttft) && share.is_none_or(|s| s.get() >= e.limit(Limit::PrefillShare));
     Test::when(
         holds,
-        e.fact(Signal::LatencyPrefill, format!("prefill {}{of_ttft}", Seconds(prefill.value)), prefill.value),
+        e.fact(
+            Signal::LatencyPrefill,
+            format!("prefill and the wait behind it {}{of_ttft}", Seconds(work)),
+            prefill.value,
+        ),
     )
 }
 
