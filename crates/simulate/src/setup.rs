@@ -84,6 +84,7 @@ impl Setup {
             max_sequences: 256,
             token_budget: 8192,
             chunked_prefill: true,
+            plans_ahead: true,
             block_tokens: 16,
             pool_blocks: 26_875,
             prefix_cache: true,
