@@ -87,6 +87,11 @@ impl Account {
             .map_or(Ratio(0.0), |r| Ratio(r.get().clamp(0.0, 1.0)))
     }
 
+    /// An ordinary step between two tokens: the mean gap less stalls and prompts, the host's part included.
+    pub(crate) fn ordinary_step(&self) -> Option<f64> {
+        self.step.map(|step| step.value + self.host.map_or(0.0, |h| h.value))
+    }
+
     /// The queue's share of the time to first token.
     pub(crate) fn queue_share(&self) -> Option<f64> {
         let queue = self.queue?.value;

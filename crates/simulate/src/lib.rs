@@ -22,7 +22,7 @@ mod time;
 pub mod workload;
 
 pub use engine::{Engine, EngineConfig, EngineLoad, Policy, Refusal, Sequence, Sink, Speculation, StepTime};
-pub use fleet::{Fleet, FleetConfig, Front, Router};
+pub use fleet::{Fleet, FleetConfig, Front, GoingOn, Router};
 pub use outcome::{Latency, Outcome};
 pub use random::Random;
 pub use rehearse::{Recording, Window, rehearse};

@@ -109,6 +109,7 @@ impl Setup {
                 engines: vec![engine],
                 router: Router::LeastRequests,
                 front: Front { per_request: Seconds(vary(1.2e-3, 0.3)), per_prompt_token: Seconds(2e-6) },
+                going_on: Vec::new(),
             },
             workload: Workload {
                 arrivals: Arrivals::Rate { rate, variation: Ratio(1.0) },

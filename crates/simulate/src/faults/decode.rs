@@ -4,8 +4,9 @@ use intriage_case::{Ratio, Seconds};
 
 use crate::engine::Speculation;
 use crate::faults::Fault;
+use crate::fleet::GoingOn;
 use crate::setup::lognormal;
-use crate::workload::{Class, Lengths, SharedPrefix};
+use crate::workload::{Class, Lengths};
 
 pub(super) const FAULTS: &[Fault] = &[
     Fault {
@@ -29,10 +30,10 @@ pub(super) const FAULTS: &[Fault] = &[
             setup.lengths(400.0, 120.0);
             setup.rate(2.5);
             setup.objectives = vec!["ttft.p95=2s", "itl.p95=15ms"];
-            let mut long = Class::plain(Lengths::Uniform(58_000, 62_000), lognormal(700.0), 2048);
-            long.share = 0.2 * strength;
-            long.prefix = Some(SharedPrefix { groups: 2, tokens: 57_900 });
-            setup.workload.classes.push(long);
+            let talks = (6.0 * strength).min(6.0) as u32;
+            setup.fleet.going_on = (0..talks)
+                .map(|i| GoingOn { prompt: 58_000 + 1000 * i, generated: 200, output: 4000 })
+                .collect();
             setup.each_engine(|e| e.context_window = 131_072);
         },
     },

@@ -5,6 +5,7 @@ use intriage_engines::{Engine, Meaning, Setting};
 
 use super::card::{card_waits, no_card};
 use super::pace::{pace_impact, pace_is_missed};
+use super::roof::step_is_far_above_floor;
 use crate::causes::shared::{decode_dominates, unknown};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
@@ -91,7 +92,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 
 fn judge(e: &Evidence<'_>) -> Judgement {
     let mut w = Weighing::new()
-        .requires(card_waits(e))
+        .requires(host_is_waited_for(e))
         .requires(several_run(e))
         .requires(decode_dominates(e))
         .refuted_by(no_card(e))
@@ -105,15 +106,41 @@ fn judge(e: &Evidence<'_>) -> Judgement {
             ))
             .advise("let scheduling overlap with the GPU's work: it was switched off by hand", "a restart");
     }
-    let host = e.account.host.map_or(0.0, |p| p.value);
-    let says = format!(
-        "no kernel runs {} of the time with {} in the batch: the card waits for the host, about {} of each token's {}",
-        Ratio(1.0 - e.observed.gpu.busy_share().map_or(1.0, Ratio::get)),
-        Requests(e.mean_busy(Signal::RequestsRunning).unwrap_or(0.0)),
-        Seconds(host),
-        Seconds(e.account.itl.unwrap_or(0.0))
-    );
+    let running = Requests(e.mean_busy(Signal::RequestsRunning).unwrap_or(0.0));
+    let token = Seconds(e.account.itl.unwrap_or(0.0));
+    let idle = e.observed.gpu.busy_share().map(|busy| Ratio(1.0 - busy.get()));
+    let (host, says) = match (idle, &e.floor) {
+        (Some(idle), _) => {
+            let host = e.account.host.map_or(0.0, |p| p.value);
+            let says = format!(
+                "no kernel runs {idle} of the time with {running} in the batch: the card waits for the host, about {} of each token's {token}",
+                Seconds(host)
+            );
+            (host, says)
+        }
+        (None, Ok(floor)) => {
+            let usual = floor.decode / floor.reached.0;
+            let host = (e.account.ordinary_step().unwrap_or(0.0) - usual).max(0.0);
+            let says = format!(
+                "a token takes {token} with {running} in the batch where {} needs {} and software usually {}: about {} go by outside the kernels",
+                floor.gpu,
+                Seconds(floor.decode),
+                Seconds(usual),
+                Seconds(host)
+            );
+            (host, says)
+        }
+        (None, Err(_)) => (0.0, String::new()),
+    };
     w.conclude(says, pace_impact(e, host))
+}
+
+/// No kernel runs for much of the time; without readings of the card, the step is far above its floor.
+fn host_is_waited_for(e: &Evidence<'_>) -> Test {
+    if e.observed.gpu.busy_share().is_some() || e.floor.is_err() {
+        return card_waits(e);
+    }
+    step_is_far_above_floor(e)
 }
 
 /// Enough requests decode at once, most of the time, to keep a card busy.

@@ -9,6 +9,7 @@ mod kernel_fallback_slow_path;
 mod long_context_kv_read_bound;
 mod pace;
 mod prefill_decode_interference;
+mod roof;
 mod speculation_ineffective;
 mod static_batching_sequence_skew;
 mod tp_communication_bound;
