@@ -101,6 +101,11 @@ impl Layer {
         }
     }
 
+    /// The same on each of `tp` GPUs.
+    pub(crate) fn kv_bytes_per_gpu(self, kv: KvDtype, tp: u32) -> f64 {
+        self.kv_bytes(kv) / self.shares(tp)
+    }
+
     /// Tokens of a context that this layer keeps.
     pub(crate) fn kept(self, context: f64) -> f64 {
         match self {
@@ -203,7 +208,7 @@ impl ModelShape {
     pub fn kv_bytes_per_gpu(&self, context: Tokens, kv: KvDtype, tp: u32) -> Bytes {
         let context = context.get().max(0.0);
         let growing: f64 =
-            self.layers.iter().map(|layer| layer.kept(context) * layer.kv_bytes(kv) / layer.shares(tp)).sum();
+            self.layers.iter().map(|layer| layer.kept(context) * layer.kv_bytes_per_gpu(kv, tp)).sum();
         Bytes(growing + self.state_bytes(tp).get())
     }
 
