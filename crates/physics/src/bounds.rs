@@ -7,7 +7,7 @@ pub mod formulas;
 mod load;
 mod step;
 
-use intriage_case::{PerSecond, Ratio, Seconds, Tokens};
+use intriage_case::{Bytes, PerSecond, Ratio, Seconds, Tokens};
 
 use crate::KvDtype;
 use crate::gpu::{FlopPerSecond, Gpu, Math};
@@ -148,7 +148,7 @@ impl<'a> Deployment<'a> {
     /// Tokens in one step at which the weights turn from bandwidth-bound to compute-bound.
     pub fn ridge(&self) -> Tokens {
         let parameters = self.model.parameters().total().max(1) as f64;
-        let bytes_each = self.model.weight_bytes().get() / parameters;
+        let bytes_each = Bytes(self.model.weight_bytes().get() / parameters);
         formulas::ridge_tokens(self.math().1, bytes_each, self.gpu.bandwidth)
     }
 

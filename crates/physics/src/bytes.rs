@@ -212,7 +212,8 @@ impl ModelShape {
         Bytes(growing + self.state_bytes(tp).get())
     }
 
-    /// Constant bytes a sequence on each of `tp` GPUs, for recurrent layers; 16-bit elements.
+    /// Constant bytes a sequence on each of `tp` GPUs, for recurrent layers; 16-bit elements, so twice
+    /// that where the engine keeps states as 32 bit.
     pub fn state_bytes(&self, tp: u32) -> Bytes {
         let bytes = |layer: &Layer| match *layer {
             Layer::State { recurrent, convolution } => {

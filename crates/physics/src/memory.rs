@@ -11,7 +11,8 @@ pub enum Policy {
     Vllm {
         /// `--gpu-memory-utilization`.
         utilisation: Ratio,
-        /// Whether CUDA graphs are charged to that share (by default from 0.20 on).
+        /// Whether CUDA graphs are charged to that share: documented from 0.20 on, though a recorded
+        /// start of 0.26.0 left its 0.98 GiB of graphs outside. The engine's start-up line decides.
         graphs_counted: bool,
     },
     /// SGLang: a share of the total for weights and KV; everything else lives in the rest.

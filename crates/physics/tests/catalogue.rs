@@ -77,7 +77,7 @@ fn the_gpu_table_for_llama_8b() {
             Some(ridge) => near(on.ridge().get(), ridge, 0.6, id),
             None => assert_eq!(math, Math::Fp16, "{id} has no bf16"),
         }
-        near(formulas::ridge_tokens(peak, 0.5, gpu.bandwidth).get(), ridge_int4, 0.6, id);
+        near(formulas::ridge_tokens(peak, Bytes(0.5), gpu.bandwidth).get(), ridge_int4, 0.6, id);
         assert_eq!(on.fits(Tokens(1000.0), Ratio(0.92)), fits, "{id}");
         // What must be touched is less than everything, and attention is not nothing.
         let touched = on.clone().counting(Counting::Touched);

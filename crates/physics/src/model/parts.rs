@@ -64,18 +64,13 @@ impl Reader<'_> {
             None if self.hidden.is_multiple_of(heads) => self.hidden / heads,
             None => return Err(ModelError::NotDivisible { hidden: self.hidden, heads }),
         };
-        let window = config.count(&["sliding_window", "attention_chunk_size"], MANY)?;
+        let window = config.count_or_zero(&["sliding_window", "attention_chunk_size"], MANY)?;
         let bias = match config.flag("attention_bias").or_else(|| config.flag("qkv_bias")) {
             Some(true) => self.family.bias_when_told,
             Some(false) => Bias::None,
             None => match config.flag("use_bias").or_else(|| config.flag("bias")) {
-                Some(told) => {
-                    if told {
-                        Bias::All
-                    } else {
-                        Bias::None
-                    }
-                }
+                Some(true) => Bias::All,
+                Some(false) => Bias::None,
                 None => self.family.bias,
             },
         };
@@ -105,7 +100,7 @@ impl Reader<'_> {
             qk_norm,
             output_gate: config.flag("attn_output_gate").unwrap_or(self.model_type == "qwen3_next"),
             sinks: self.model_type == "gpt_oss",
-            window: window.filter(|_| bounded),
+            window: window.filter(|&window| bounded && window > 0),
         })
     }
 
