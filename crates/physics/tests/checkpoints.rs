@@ -19,8 +19,8 @@ struct Published {
 
 const EXACT: f64 = 0.0;
 
-/// Each figure was seen in at least one public copy of the checkpoint's index or header inventory;
-/// `total` is the hub's `safetensors.total`.
+/// Each figure was found quoted in at least one public repository as what the comment names;
+/// `safetensors.total` is the hub's own count.
 const PUBLISHED: &[Published] = &[
     // index.json of meta-llama/Llama-3.1-8B
     Published {
