@@ -152,6 +152,30 @@ impl Account {
         }
     }
 
+    /// Physics narrows what buckets leave open: prompts take no more of a gap than computing them takes,
+    /// and a step is no shorter than its floor.
+    pub(crate) fn know_floor(&mut self, decode: Seconds, most_prompt_time: Option<Ratio>) {
+        let (Some(step), Some(interference)) = (&mut self.step, &mut self.interference) else { return };
+        let both = step.value + interference.value;
+        let least = decode.get().min(both);
+        let most = most_prompt_time.map_or(interference.value, |share| both * share.get());
+        let slowed = interference.value.min(most).min(both - least);
+        if slowed < interference.value {
+            *interference = Part {
+                value: slowed,
+                low: interference.low.min(slowed),
+                high: interference.high.min(most.max(slowed)),
+                source: "steps slower than the median, up to what the card needs for the prompts",
+            };
+            *step = Part {
+                value: both - slowed,
+                low: least,
+                high: both,
+                source: "mean gap less what the card needs for the prompts in it",
+            };
+        }
+    }
+
     fn split_token(&mut self, e: &Evidence<'_>) {
         let Some(gaps) = e.histogram(Signal::LatencyItl) else { return };
         let (Some(mean), Some(median)) = (gaps.mean(), gaps.quantile(0.5)) else { return };

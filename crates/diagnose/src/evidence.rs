@@ -47,6 +47,10 @@ impl<'a> Evidence<'a> {
         evidence.busy = evidence.find_busy();
         evidence.account = Account::of(&evidence);
         evidence.floor = Floor::of(&evidence);
+        if let Ok(floor) = &evidence.floor {
+            let most = floor.most_prompt_time(&evidence);
+            evidence.account.know_floor(Seconds(floor.decode), most.map(Ratio));
+        }
         evidence
     }
 

@@ -24,6 +24,8 @@ pub(crate) struct Floor {
     pub(crate) live: f64,
     /// Shares of the peak bandwidth that good software reaches, low and high.
     pub(crate) reached: (f64, f64),
+    /// The lowest share of the peak FLOP/s that good software reaches while it computes prompts.
+    pub(crate) reached_by_prompts: f64,
     /// How it was found.
     pub(crate) how: String,
 }
@@ -43,6 +45,9 @@ impl Floor {
     pub(crate) fn of(e: &Evidence<'_>) -> Result<Self, String> {
         if e.observed.config.text(Setting::Device) == Some("cpu") {
             return Err("the model runs on a CPU, for which no bound is kept".into());
+        }
+        if e.delta(Signal::SpecDrafts).is_some_and(|n| n > 0.0) {
+            return Err("speculation makes a step more than one pass over the weights".into());
         }
         let gpu = card(e)?;
         let model = model(e)?;
@@ -68,8 +73,8 @@ impl Floor {
             }
         };
         // A mixture of experts read as dense, a wrong name: whatever beats the bound refutes it.
-        match e.account.ordinary_step() {
-            Some(step) if step > 0.0 && step < floor.decode => Err(format!(
+        match e.account.itl {
+            Some(step) if step < floor.decode => Err(format!(
                 "the bound computed for {} ({}) lies above the measured {}, so the model or the card is not what it seems",
                 floor.gpu,
                 Seconds(floor.decode),
@@ -89,7 +94,17 @@ impl Floor {
             bandwidth / 1e12
         );
         let reached = (gpu.mbu.0.get(), gpu.mbu.1.get());
-        Self { gpu: name, weights, context, decode, prefill, live, reached, how }
+        let reached_by_prompts = gpu.mfu.0.get();
+        Self { gpu: name, weights, context, decode, prefill, live, reached, reached_by_prompts, how }
+    }
+
+    /// The most of the time that computing prompts can take, as a share: what the floor asks for at the
+    /// lowest usual efficiency.
+    pub(crate) fn most_prompt_time(&self, e: &Evidence<'_>) -> Option<f64> {
+        let prompts = e.histogram(Signal::LatencyTtft)?.count();
+        let time = e.busy_time().get();
+        (time > 0.0)
+            .then(|| (prompts * self.prefill.unwrap_or(f64::MAX) / self.reached_by_prompts / time).min(1.0))
     }
 }
 

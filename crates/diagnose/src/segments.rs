@@ -9,7 +9,6 @@ use crate::evidence::Evidence;
 
 /// Where the time (and the memory, and the work) went; what is left over is a segment of its own.
 pub(crate) fn segments(e: &Evidence<'_>) -> Vec<Segment> {
-    let a = &e.account;
     let mut all = Vec::new();
     first_token_segments(e, &mut all);
     token_segments(e, &mut all);

@@ -343,7 +343,7 @@ pub(super) fn decode_dominates(e: &Evidence<'_>) -> Test {
     let Some(decode) = e.account.decode else { return unknown(e, Signal::LatencyDecode) };
     let share = e.account.share_of_life(decode);
     let says = format!("decode takes {share} of a request's life");
-    Test::when(share.get() >= 0.5, e.fact(Signal::LatencyDecode, says, decode))
+    Test::when(share.get() >= e.limit(Limit::DecodeShare), e.fact(Signal::LatencyDecode, says, decode))
 }
 
 /// The flag that sets the sequence cap of this engine.

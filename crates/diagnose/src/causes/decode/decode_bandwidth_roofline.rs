@@ -5,7 +5,7 @@ use intriage_engines::Engine;
 
 use super::card::{card_waits, memory_waits};
 use super::pace::{pace_impact, pace_is_missed};
-use super::roof::{context_is_the_larger_part, no_floor, step_is_near_floor};
+use super::roof::{context_is_the_larger_part, no_floor, step_is_most_of_the_gap, step_is_near_floor};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
 use crate::weighing::{Judgement, Test, Weighing};
@@ -89,6 +89,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     let w = Weighing::new()
         .requires(pace_is_missed(e))
         .requires(step_is_near_floor(e))
+        .requires(step_is_most_of_the_gap(e))
         .requires(objective_is_out_of_reach(e))
         .refuted_by(card_waits(e))
         .refuted_by(memory_waits(e))

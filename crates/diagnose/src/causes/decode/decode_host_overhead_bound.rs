@@ -4,7 +4,7 @@ use intriage_case::{Ratio, Requests, Seconds, Signal, Source};
 use intriage_engines::{Engine, Meaning, Setting};
 
 use super::card::{card_waits, no_card};
-use super::pace::{pace_impact, pace_is_missed};
+use super::pace::{fit_gaps, pace_impact, pace_is_missed, running};
 use super::roof::step_is_far_above_floor;
 use crate::causes::shared::{decode_dominates, unknown};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
@@ -98,6 +98,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .refuted_by(no_card(e))
         .refuted_by(graphs_are_off(e))
         .refuted_by(pace_is_met(e))
+        .refuted_by(gaps_follow_the_batch(e))
         .at_most_likely(0.6);
     if e.observed.config.switch(Setting::AsyncScheduling) == Some(false) {
         w = w
@@ -133,6 +134,22 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         (None, Err(_)) => (0.0, String::new()),
     };
     w.conclude(says, pace_impact(e, host))
+}
+
+/// Without readings of the card, a gap that grows with the batch is the batch's first.
+fn gaps_follow_the_batch(e: &Evidence<'_>) -> Test {
+    if e.observed.gpu.busy_share().is_some() {
+        return Test::Unknown("the card itself was read".into());
+    }
+    match fit_gaps(e, running(e), "the number of running requests") {
+        Ok(fit) if fit.follows(e) == Some(true) => Test::Holds(e.fact(
+            Signal::LatencyItl,
+            format!("the gaps between tokens follow the number of running requests (r² {:.2})", fit.quality),
+            fit.slope,
+        )),
+        Ok(_) => Test::Unknown("the gaps between tokens do not follow the batch".into()),
+        Err(why) => Test::Unknown(why),
+    }
 }
 
 /// No kernel runs for much of the time; without readings of the card, the step is far above its floor.

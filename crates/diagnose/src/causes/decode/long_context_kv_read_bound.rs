@@ -6,7 +6,7 @@ use intriage_engines::{Engine, Setting};
 use super::pace::{
     Fit, fit_gaps, live_tokens, move_together, pace_impact, pace_is_missed, running, thrown_back,
 };
-use super::roof::{context_is_the_larger_part, step_is_near_floor};
+use super::roof::{context_is_the_larger_part, step_is_most_of_the_gap, step_is_near_floor};
 use crate::causes::shared::unknown;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
@@ -90,6 +90,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         return w
             .requires(Test::Holds(fact))
             .requires(step_is_near_floor(e))
+            .requires(step_is_most_of_the_gap(e))
             .supports(gaps_follow_tokens(e, fit.as_ref()))
             .conclude(says, pace_impact(e, time));
     }

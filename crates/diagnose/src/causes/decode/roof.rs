@@ -1,7 +1,8 @@
 //! The measured step against the least the card needs for it.
 
-use intriage_case::{Ratio, Seconds, Tokens};
+use intriage_case::{Ratio, Seconds, Signal, Tokens};
 
+use crate::causes::shared::unknown;
 use crate::evidence::Evidence;
 use crate::thresholds::Limit;
 use crate::weighing::Test;
@@ -54,6 +55,18 @@ fn compare(e: &Evidence<'_>, judged: impl Fn(f64) -> Option<bool>) -> Test {
             times.get()
         )),
     }
+}
+
+/// Most of a token's gap is the step itself, not prompts in it or stalls.
+pub(super) fn step_is_most_of_the_gap(e: &Evidence<'_>) -> Test {
+    let share = e.account.ordinary_step().zip(e.account.itl).and_then(|(step, itl)| Ratio::of(step, itl));
+    let Some(share) = share else { return unknown(e, Signal::LatencyItl) };
+    let fact = e.fact(
+        Signal::LatencyItl,
+        format!("{share} of a token's gap is the decode step itself"),
+        share.get(),
+    );
+    Test::when(share.get() >= e.limit(Limit::DecodeShare), fact)
 }
 
 /// Reading the live contexts takes at least as long as reading the weights.
