@@ -1,0 +1,304 @@
+//! The fleet in real time: one task owns it, sleeps until the next event is due and tells the open streams.
+//!
+//! Events happen at their virtual instants, whenever the machine gets round to them: a late wake-up
+//! delays what clients see by that much, and never the steps that follow.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::time::Duration;
+
+use intriage_case::Seconds;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep_until};
+
+use crate::engine::{EngineLoad, Refusal, Sequence, Sink};
+use crate::fleet::Fleet;
+use crate::metrics::Exporter;
+use crate::request::{Finish, Request, RequestId};
+use crate::run::Watch as _;
+use crate::serve::ServeConfig;
+use crate::time::Nanos;
+
+/// A step that ends later than this after its instant is counted as late.
+const LATE: Nanos = Nanos(20_000_000);
+
+/// What handlers ask of the driver.
+#[derive(Debug)]
+pub(super) enum Command {
+    /// Takes a request; `arrival` is set by the driver.
+    Submit { request: Box<Request>, choice: u32, events: UnboundedSender<Event> },
+    /// The client is gone.
+    Abort(RequestId),
+    /// An HTTP request on this route was answered.
+    Answered { route: &'static str, status: u16 },
+    /// Wants the metrics page.
+    Metrics(oneshot::Sender<String>),
+}
+
+/// What happens to a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Event {
+    /// Which of the prompts of one HTTP request.
+    pub(super) choice: u32,
+    pub(super) what: Happening,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Happening {
+    /// An engine took it.
+    Accepted,
+    /// No engine took it.
+    Refused(Refusal),
+    /// Tokens came; with the last ones the reason why there are no more.
+    Tokens { tokens: u32, finish: Option<Finish> },
+}
+
+/// How well the machine kept up with virtual time.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Lag {
+    /// Engine steps.
+    pub steps: u64,
+    /// Of these, ended more than 20 ms after their instant.
+    pub late: u64,
+    /// The latest of all.
+    pub worst: Seconds,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    FrontDone(RequestId),
+    StepEnd(usize),
+}
+
+struct Listener {
+    events: UnboundedSender<Event>,
+    choice: u32,
+    /// The engine that has it; the front end where none has it yet.
+    engine: Option<usize>,
+}
+
+type Listeners = HashMap<RequestId, Listener>;
+
+impl Listener {
+    fn tell(&self, what: Happening) {
+        // Whoever hung up says so with an abort.
+        let _ = self.events.send(Event { choice: self.choice, what });
+    }
+}
+
+/// Tells the metrics and the open streams.
+struct Both<'a, S> {
+    metrics: &'a mut S,
+    listeners: &'a mut Listeners,
+}
+
+impl<S: Sink> Sink for Both<'_, S> {
+    fn admitted(&mut self, sequence: &Sequence, now: Nanos) {
+        self.metrics.admitted(sequence, now);
+    }
+
+    fn tokens(&mut self, sequence: &Sequence, tokens: u32, gap: Option<Nanos>, now: Nanos) {
+        self.metrics.tokens(sequence, tokens, gap, now);
+        let request = &sequence.request;
+        if let Some(listener) = self.listeners.get(&request.id) {
+            let finish = (sequence.generated >= request.output).then_some(request.finish);
+            listener.tell(Happening::Tokens { tokens, finish });
+        }
+    }
+
+    fn speculated(&mut self, drafted: u32, accepted: u32) {
+        self.metrics.speculated(drafted, accepted);
+    }
+
+    fn finished(&mut self, sequence: &Sequence, reason: Finish, now: Nanos) {
+        self.metrics.finished(sequence, reason, now);
+        self.listeners.remove(&sequence.request.id);
+    }
+
+    fn stepped(&mut self, load: EngineLoad, now: Nanos) {
+        self.metrics.stepped(load, now);
+    }
+}
+
+/// The driver.
+pub(super) struct Driver {
+    fleet: Fleet,
+    exporter: Exporter,
+    front: crate::fleet::Front,
+    front_used: Seconds,
+    hang: Option<(Nanos, Option<usize>)>,
+    start: Instant,
+    due: BinaryHeap<Reverse<(Nanos, u64, Due)>>,
+    order: u64,
+    in_front: HashMap<RequestId, Request>,
+    listeners: Listeners,
+    busy: Vec<bool>,
+    lag: Lag,
+}
+
+impl Driver {
+    pub(super) fn new(config: &ServeConfig, started: Seconds) -> Self {
+        Self {
+            fleet: Fleet::new(&config.fleet, config.seed),
+            exporter: Exporter::new(&config.model, &config.fleet, started),
+            front: config.fleet.front,
+            front_used: Seconds(0.0),
+            hang: config.hang.map(|(from, engine)| (Nanos::from_seconds(from), engine)),
+            start: Instant::now(),
+            due: BinaryHeap::new(),
+            order: 0,
+            in_front: HashMap::new(),
+            listeners: HashMap::new(),
+            busy: vec![false; config.fleet.engines.len()],
+            lag: Lag::default(),
+        }
+    }
+
+    /// Runs until nobody is left to give commands.
+    pub(super) async fn run(mut self, mut commands: UnboundedReceiver<Command>) -> Lag {
+        loop {
+            let next = self.due.peek().and_then(|Reverse((at, ..))| self.instant(*at));
+            tokio::select! {
+                biased;
+                command = commands.recv() => match command {
+                    Some(command) => {
+                        let now = self.catch_up();
+                        self.obey(command, now);
+                    }
+                    None => return self.lag,
+                },
+                () = sleep_until(next.unwrap_or(self.start)), if next.is_some() => {
+                    self.catch_up();
+                    // Lagging behind, the next event is due at once: the streams must have their turn.
+                    tokio::task::yield_now().await;
+                }
+            }
+        }
+    }
+
+    /// The real instant of a virtual one; `None` where it lies beyond any clock.
+    fn instant(&self, at: Nanos) -> Option<Instant> {
+        self.start.checked_add(Duration::from_nanos(at.0))
+    }
+
+    /// Lets everything happen that is due; returns the present.
+    fn catch_up(&mut self) -> Nanos {
+        let now = Nanos(self.start.elapsed().as_nanos() as u64);
+        while let Some(Reverse((at, ..))) = self.due.peek()
+            && *at <= now
+            && let Some(Reverse((at, _, event))) = self.due.pop()
+        {
+            match event {
+                Due::FrontDone(id) => self.front_done(id, at),
+                Due::StepEnd(engine) => {
+                    let late = now.since(at);
+                    self.lag.steps += 1;
+                    self.lag.late += u64::from(late > LATE);
+                    self.lag.worst = Seconds(self.lag.worst.0.max(late.seconds().0));
+                    self.step_end(engine, at);
+                }
+            }
+        }
+        now
+    }
+
+    fn obey(&mut self, command: Command, now: Nanos) {
+        match command {
+            Command::Submit { mut request, choice, events } => {
+                request.arrival = now;
+                let done = self.fleet.front_done(request.prompt, now);
+                self.front_used.0 +=
+                    self.front.per_request.0 + self.front.per_prompt_token.0 * f64::from(request.prompt);
+                let id = request.id;
+                self.listeners.insert(id, Listener { events, choice, engine: None });
+                self.in_front.insert(id, *request);
+                if done > now {
+                    self.push(done, Due::FrontDone(id));
+                } else {
+                    self.front_done(id, now);
+                }
+            }
+            Command::Abort(id) => {
+                self.in_front.remove(&id);
+                if let Some(Listener { engine: Some(engine), .. }) = self.listeners.remove(&id) {
+                    let mut both =
+                        Both { metrics: self.exporter.sink(engine), listeners: &mut self.listeners };
+                    self.fleet.engines[engine].abort(id, now, &mut both);
+                }
+            }
+            Command::Answered { route, status } => self.exporter.answered(route, status),
+            Command::Metrics(page) => {
+                // Whoever asked may be gone.
+                let _ = page.send(self.page());
+            }
+        }
+    }
+
+    fn page(&mut self) -> String {
+        self.exporter.used_cpu(self.front_used);
+        let mut page = self.exporter.render();
+        let Lag { steps, late, worst } = self.lag;
+        page.push_str(&format!(
+            "# HELP simulate_late_steps_total Steps that ended more than 20 ms after their instant: the machine lags.\n\
+             # TYPE simulate_late_steps_total counter\n\
+             simulate_late_steps_total {late}\n\
+             # HELP simulate_steps_total Engine steps.\n\
+             # TYPE simulate_steps_total counter\n\
+             simulate_steps_total {steps}\n\
+             # HELP simulate_worst_lag_seconds The latest end of a step after its instant.\n\
+             # TYPE simulate_worst_lag_seconds gauge\n\
+             simulate_worst_lag_seconds {:?}\n",
+            worst.0
+        ));
+        page
+    }
+
+    fn push(&mut self, at: Nanos, due: Due) {
+        self.order += 1;
+        self.due.push(Reverse((at, self.order, due)));
+    }
+
+    fn front_done(&mut self, id: RequestId, now: Nanos) {
+        let Some(request) = self.in_front.remove(&id) else { return };
+        let engine = self.fleet.route(&request);
+        match self.fleet.engines[engine].submit(request.clone(), now) {
+            Ok(()) => {
+                if let Some(listener) = self.listeners.get_mut(&id) {
+                    listener.engine = Some(engine);
+                    listener.tell(Happening::Accepted);
+                }
+                if !self.busy[engine] {
+                    self.begin_step(engine, now);
+                }
+            }
+            Err(why) => {
+                self.exporter.refused(&request, why, now);
+                if let Some(listener) = self.listeners.remove(&id) {
+                    listener.tell(Happening::Refused(why));
+                }
+            }
+        }
+    }
+
+    fn step_end(&mut self, engine: usize, now: Nanos) {
+        if let Some((from, which)) = self.hang
+            && now >= from
+            && which.is_none_or(|w| w == engine)
+        {
+            return;
+        }
+        let mut both = Both { metrics: self.exporter.sink(engine), listeners: &mut self.listeners };
+        self.fleet.engines[engine].end_step(now, &mut both);
+        self.begin_step(engine, now);
+    }
+
+    fn begin_step(&mut self, engine: usize, now: Nanos) {
+        let mut both = Both { metrics: self.exporter.sink(engine), listeners: &mut self.listeners };
+        let end = self.fleet.engines[engine].begin_step(now, &mut both);
+        self.busy[engine] = end.is_some();
+        if let Some(end) = end {
+            self.push(end, Due::StepEnd(engine));
+        }
+    }
+}
