@@ -48,6 +48,7 @@ pub struct Fleet {
     router: Router,
     front: Front,
     front_free: Nanos,
+    front_work: Nanos,
     turn: usize,
     random: Random,
 }
@@ -61,6 +62,7 @@ impl Fleet {
             router: config.router.clone(),
             front: config.front,
             front_free: Nanos::ZERO,
+            front_work: Nanos::ZERO,
             turn: 0,
             random: Random::new(seed, "router"),
         }
@@ -69,8 +71,15 @@ impl Fleet {
     /// When the front end will be done with a request that arrives now.
     pub fn front_done(&mut self, prompt: u32, now: Nanos) -> Nanos {
         let work = self.front.per_request.0 + self.front.per_prompt_token.0 * f64::from(prompt);
-        self.front_free = self.front_free.max(now) + Nanos::from_seconds(Seconds(work));
+        let work = Nanos::from_seconds(Seconds(work));
+        self.front_work = self.front_work + work;
+        self.front_free = self.front_free.max(now) + work;
         self.front_free
+    }
+
+    /// CPU time the front end has used until now.
+    pub fn front_used(&self, now: Nanos) -> Seconds {
+        self.front_work.since(self.front_free.since(now)).seconds()
     }
 
     /// The engine that gets a request.

@@ -7,11 +7,14 @@
 //! Nothing here knows what the diagnosis looks for: this crate may not depend on it.
 
 pub mod engine;
+pub mod faults;
 mod fleet;
+pub mod metrics;
 mod outcome;
 mod random;
 mod request;
 mod run;
+mod setup;
 mod time;
 pub mod workload;
 
@@ -21,5 +24,6 @@ pub use outcome::{Latency, Outcome};
 pub use random::Random;
 pub use request::{Content, Finish, Request, RequestId};
 pub use run::{Stop, Watch, run};
+pub use setup::{Identity, Mishap, Path, Setup};
 pub use time::Nanos;
 pub use workload::{Arrivals, Class, Lengths, Workload};
