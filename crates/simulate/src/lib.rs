@@ -14,6 +14,7 @@ mod outcome;
 mod random;
 mod request;
 mod run;
+pub mod serve;
 mod setup;
 mod time;
 pub mod workload;

@@ -7,14 +7,15 @@ use crate::serve::tokenizer;
 const WORDS: [&str; 128] = [
     "the", "and", "for", "with", "that", "this", "from", "have", "not", "are", "was", "one", "all", "can",
     "more", "when", "there", "what", "about", "which", "time", "step", "token", "queue", "batch", "cache",
-    "block", "pool", "model", "layer", "head", "beam", "draft", "slot", "turn", "page", "line", "word", "text",
-    "note", "plan", "rule", "case", "fact", "cause", "load", "rate", "limit", "room", "space", "place", "point",
-    "part", "side", "end", "start", "first", "last", "next", "long", "short", "small", "large", "great", "new",
-    "old", "high", "low", "fast", "slow", "full", "empty", "open", "free", "busy", "idle", "warm", "cold",
-    "hard", "easy", "right", "left", "near", "far", "here", "then", "now", "soon", "late", "early", "often",
-    "once", "twice", "again", "still", "even", "just", "only", "also", "very", "much", "many", "few", "some",
-    "each", "every", "other", "same", "such", "make", "take", "give", "find", "keep", "hold", "wait", "run",
-    "read", "write", "send", "count", "begin", "stop", "grow", "fall", "rise", "move", "stay",
+    "block", "pool", "model", "layer", "head", "beam", "draft", "slot", "turn", "page", "line", "word",
+    "text", "note", "plan", "rule", "case", "fact", "cause", "load", "rate", "limit", "room", "space",
+    "place", "point", "part", "side", "end", "start", "first", "last", "next", "long", "short", "small",
+    "large", "great", "new", "old", "high", "low", "fast", "slow", "full", "empty", "open", "free", "busy",
+    "idle", "warm", "cold", "hard", "easy", "right", "left", "near", "far", "here", "then", "now", "soon",
+    "late", "early", "often", "once", "twice", "again", "still", "even", "just", "only", "also", "very",
+    "much", "many", "few", "some", "each", "every", "other", "same", "such", "make", "take", "give", "find",
+    "keep", "hold", "wait", "run", "read", "write", "send", "count", "begin", "stop", "grow", "fall", "rise",
+    "move", "stay",
 ];
 
 /// One answer, of any length.

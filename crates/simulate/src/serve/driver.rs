@@ -18,10 +18,14 @@ use crate::metrics::Exporter;
 use crate::request::{Finish, Request, RequestId};
 use crate::run::Watch as _;
 use crate::serve::ServeConfig;
+use crate::setup::Mishap;
 use crate::time::Nanos;
 
 /// A step that ends later than this after its instant is counted as late.
 const LATE: Nanos = Nanos(20_000_000);
+
+/// How long a server whose engine died still answers, with errors, before it goes too.
+const DYING: Nanos = Nanos(500_000_000);
 
 /// What handlers ask of the driver.
 #[derive(Debug)]
@@ -52,6 +56,8 @@ pub(super) enum Happening {
     Refused(Refusal),
     /// Tokens came; with the last ones the reason why there are no more.
     Tokens { tokens: u32, finish: Option<Finish> },
+    /// The engine died.
+    Died,
 }
 
 /// How well the machine kept up with virtual time.
@@ -69,6 +75,8 @@ pub struct Lag {
 enum Due {
     FrontDone(RequestId),
     StepEnd(usize),
+    Crash,
+    Exit,
 }
 
 struct Listener {
@@ -125,9 +133,9 @@ impl<S: Sink> Sink for Both<'_, S> {
 pub(super) struct Driver {
     fleet: Fleet,
     exporter: Exporter,
-    front: crate::fleet::Front,
-    front_used: Seconds,
-    hang: Option<(Nanos, Option<usize>)>,
+    mishap: Option<Mishap>,
+    dead: bool,
+    exited: bool,
     start: Instant,
     due: BinaryHeap<Reverse<(Nanos, u64, Due)>>,
     order: u64,
@@ -139,12 +147,12 @@ pub(super) struct Driver {
 
 impl Driver {
     pub(super) fn new(config: &ServeConfig, started: Seconds) -> Self {
-        Self {
+        let mut driver = Self {
             fleet: Fleet::new(&config.fleet, config.seed),
-            exporter: Exporter::new(&config.model, &config.fleet, started),
-            front: config.fleet.front,
-            front_used: Seconds(0.0),
-            hang: config.hang.map(|(from, engine)| (Nanos::from_seconds(from), engine)),
+            exporter: Exporter::new(&config.identity.model, &config.fleet, started),
+            mishap: config.mishap,
+            dead: false,
+            exited: false,
             start: Instant::now(),
             due: BinaryHeap::new(),
             order: 0,
@@ -152,10 +160,14 @@ impl Driver {
             listeners: HashMap::new(),
             busy: vec![false; config.fleet.engines.len()],
             lag: Lag::default(),
+        };
+        if let Some(Mishap::Crash { after }) = config.mishap {
+            driver.push(Nanos::from_seconds(after), Due::Crash);
         }
+        driver
     }
 
-    /// Runs until nobody is left to give commands.
+    /// Runs until nobody is left to give commands, or the server has died of its engine.
     pub(super) async fn run(mut self, mut commands: UnboundedReceiver<Command>) -> Lag {
         loop {
             let next = self.due.peek().and_then(|Reverse((at, ..))| self.instant(*at));
@@ -170,6 +182,9 @@ impl Driver {
                 },
                 () = sleep_until(next.unwrap_or(self.start)), if next.is_some() => {
                     self.catch_up();
+                    if self.exited {
+                        return self.lag;
+                    }
                     // Lagging behind, the next event is due at once: the streams must have their turn.
                     tokio::task::yield_now().await;
                 }
@@ -198,6 +213,13 @@ impl Driver {
                     self.lag.worst = Seconds(self.lag.worst.0.max(late.seconds().0));
                     self.step_end(engine, at);
                 }
+                Due::Crash => {
+                    self.dead = true;
+                    self.in_front.clear();
+                    self.listeners.drain().for_each(|(_, listener)| listener.tell(Happening::Died));
+                    self.push(at + DYING, Due::Exit);
+                }
+                Due::Exit => self.exited = true,
             }
         }
         now
@@ -206,12 +228,14 @@ impl Driver {
     fn obey(&mut self, command: Command, now: Nanos) {
         match command {
             Command::Submit { mut request, choice, events } => {
+                let listener = Listener { events, choice, engine: None };
+                if self.dead {
+                    return listener.tell(Happening::Died);
+                }
                 request.arrival = now;
                 let done = self.fleet.front_done(request.prompt, now);
-                self.front_used.0 +=
-                    self.front.per_request.0 + self.front.per_prompt_token.0 * f64::from(request.prompt);
                 let id = request.id;
-                self.listeners.insert(id, Listener { events, choice, engine: None });
+                self.listeners.insert(id, listener);
                 self.in_front.insert(id, *request);
                 if done > now {
                     self.push(done, Due::FrontDone(id));
@@ -230,13 +254,13 @@ impl Driver {
             Command::Answered { route, status } => self.exporter.answered(route, status),
             Command::Metrics(page) => {
                 // Whoever asked may be gone.
-                let _ = page.send(self.page());
+                let _ = page.send(self.page(now));
             }
         }
     }
 
-    fn page(&mut self) -> String {
-        self.exporter.used_cpu(self.front_used);
+    fn page(&mut self, now: Nanos) -> String {
+        self.exporter.used_cpu(self.fleet.front_used(now));
         let mut page = self.exporter.render();
         let Lag { steps, late, worst } = self.lag;
         page.push_str(&format!(
@@ -282,10 +306,13 @@ impl Driver {
     }
 
     fn step_end(&mut self, engine: usize, now: Nanos) {
-        if let Some((from, which)) = self.hang
-            && now >= from
-            && which.is_none_or(|w| w == engine)
-        {
+        let hung = match self.mishap {
+            Some(Mishap::Hang { after, engine: which }) => {
+                now.seconds() >= after && which.is_none_or(|w| w == engine)
+            }
+            _ => false,
+        };
+        if hung || self.dead {
             return;
         }
         let mut both = Both { metrics: self.exporter.sink(engine), listeners: &mut self.listeners };

@@ -69,10 +69,21 @@ fn listen(config: &ServeConfig, address: SocketAddr) -> Result<TcpListener, Serv
     TcpListener::bind(address).map_err(|why| ServeError::Listen { address: address.to_string(), why })
 }
 
-async fn serve(config: ServeConfig, listener: tokio::net::TcpListener, stop: impl Future<Output = ()>) -> Lag {
+async fn serve(
+    config: ServeConfig,
+    listener: tokio::net::TcpListener,
+    stop: impl Future<Output = ()>,
+) -> Lag {
     let (commands, inbox) = mpsc::unbounded_channel();
-    let driver = tokio::spawn(Driver::new(&config, clock::now().unix()).run(inbox));
+    let mut driver = tokio::spawn(Driver::new(&config, clock::now().unix()).run(inbox));
     let state = Arc::new(State::new(config, commands));
+    let mut died = None;
+    let stop = async {
+        tokio::select! {
+            () = stop => {}
+            lag = &mut driver => died = Some(lag.unwrap_or_default()),
+        }
+    };
     accept(&listener, stop, |tcp| {
         let state = Arc::clone(&state);
         async move {
@@ -83,8 +94,11 @@ async fn serve(config: ServeConfig, listener: tokio::net::TcpListener, stop: imp
     })
     .await;
     // The last sender: the driver returns.
-    drop(state);
-    driver.await.unwrap_or_default()
+    drop((state, listener));
+    match died {
+        Some(lag) => lag,
+        None => driver.await.unwrap_or_default(),
+    }
 }
 
 /// HTTP/1.1 with the limits of this file.

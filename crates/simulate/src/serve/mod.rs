@@ -19,8 +19,7 @@ mod listen;
 pub mod proxy;
 mod running;
 pub mod tokenizer;
-
-use intriage_case::Seconds;
+mod wire;
 
 pub use api::adapter_name;
 pub use driver::Lag;
@@ -29,6 +28,7 @@ pub use running::Running;
 
 use crate::engine::ConfigError;
 use crate::fleet::FleetConfig;
+use crate::setup::{Identity, Mishap, Setup};
 use crate::workload::Lengths;
 
 /// What is served.
@@ -36,14 +36,14 @@ use crate::workload::Lengths;
 pub struct ServeConfig {
     /// The engines, their router and their front end.
     pub fleet: FleetConfig,
-    /// The name of the model.
-    pub model: String,
+    /// What it says about itself.
+    pub identity: Identity,
     /// How long answers are when neither the client nor the window ends them.
     pub answers: Lengths,
     /// Adapters served beside the model, under the names of [`adapter_name`].
     pub adapters: u32,
-    /// From this time after the start on, engines stop in the middle of their step: all, or the one of this number.
-    pub hang: Option<(Seconds, Option<usize>)>,
+    /// What befalls it, counted from its start.
+    pub mishap: Option<Mishap>,
     /// Decides step times, lengths and words.
     pub seed: u64,
 }
@@ -71,6 +71,19 @@ pub enum ServeError {
 }
 
 impl ServeConfig {
+    /// The server of a deployment. Answers are as long as those of its first class of requests.
+    pub fn of(setup: &Setup, seed: u64) -> Self {
+        let classes = &setup.workload.classes;
+        Self {
+            fleet: setup.fleet.clone(),
+            identity: setup.identity.clone(),
+            answers: classes.first().map_or(Lengths::Fixed(100), |class| class.answer.clone()),
+            adapters: classes.iter().map(|class| class.adapters).max().unwrap_or(0),
+            mishap: setup.mishap,
+            seed,
+        }
+    }
+
     /// Whether it can be served.
     pub fn check(&self) -> Result<(), ServeError> {
         if self.fleet.engines.is_empty() {

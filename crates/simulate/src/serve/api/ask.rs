@@ -58,7 +58,10 @@ impl Ask {
         if let Some(n) = integer(&fields, "n")?
             && n != 1
         {
-            return Err(ApiError::value("n", format!("one answer a request is simulated: n must be 1, got {n}")));
+            return Err(ApiError::value(
+                "n",
+                format!("one answer a request is simulated: n must be 1, got {n}"),
+            ));
         }
         let mut max_tokens = tokens(&fields, "max_tokens", 1)?;
         if chat {
@@ -168,7 +171,8 @@ fn ids(items: &[Value], name: &'static str) -> Result<Vec<u32>, ApiError> {
     items
         .iter()
         .map(|item| {
-            id(item).ok_or_else(|| ApiError::invalid(Some(name), format!("{name}: {} is no token id", cut(item))))
+            id(item)
+                .ok_or_else(|| ApiError::invalid(Some(name), format!("{name}: {} is no token id", cut(item))))
         })
         .collect()
 }
@@ -185,10 +189,15 @@ fn prompts(fields: &Map<String, Value>) -> Result<Vec<Vec<u32>>, ApiError> {
     let prompts = match field(fields, "prompt") {
         None => return Err(wrong("Field required: prompt".into())),
         Some(Value::String(text)) => vec![tokenizer::encode(text)],
-        Some(Value::Array(items)) if items.first().is_some_and(Value::is_number) => vec![ids(items, "prompt")?],
+        Some(Value::Array(items)) if items.first().is_some_and(Value::is_number) => {
+            vec![ids(items, "prompt")?]
+        }
         Some(Value::Array(items)) => {
             if items.len() > MOST_PROMPTS {
-                return Err(wrong(format!("{} prompts; {MOST_PROMPTS} are allowed in a request", items.len())));
+                return Err(wrong(format!(
+                    "{} prompts; {MOST_PROMPTS} are allowed in a request",
+                    items.len()
+                )));
             }
             items
                 .iter()
@@ -218,7 +227,8 @@ fn messages(fields: &Map<String, Value>) -> Result<Vec<u32>, ApiError> {
     }
     let mut tokens = Vec::new();
     for message in messages {
-        let role = message.get("role").and_then(Value::as_str).ok_or_else(|| wrong("a message needs a role"))?;
+        let role =
+            message.get("role").and_then(Value::as_str).ok_or_else(|| wrong("a message needs a role"))?;
         tokens.push(MESSAGE_START);
         tokenizer::encode_into(role, &mut tokens);
         tokenizer::encode_into("\n", &mut tokens);
@@ -228,7 +238,8 @@ fn messages(fields: &Map<String, Value>) -> Result<Vec<u32>, ApiError> {
             Some(Value::Array(parts)) => {
                 for part in parts {
                     let text = part.get("text").and_then(Value::as_str).or_else(|| part.as_str());
-                    let text = text.ok_or_else(|| wrong("this is not a multimodal model: only text parts"))?;
+                    let text =
+                        text.ok_or_else(|| wrong("this is not a multimodal model: only text parts"))?;
                     tokenizer::encode_into(text, &mut tokens);
                 }
             }
@@ -311,9 +322,24 @@ mod tests {
         ];
         leaf.prop_recursive(4, 32, 6, |inner| {
             let names = prop::sample::select(vec![
-                "prompt", "messages", "role", "content", "text", "model", "max_tokens", "min_tokens", "n",
-                "stream", "stream_options", "include_usage", "ignore_eos", "priority", "vllm_xargs",
-                "answer_tokens", "cache_salt", "tokens",
+                "prompt",
+                "messages",
+                "role",
+                "content",
+                "text",
+                "model",
+                "max_tokens",
+                "min_tokens",
+                "n",
+                "stream",
+                "stream_options",
+                "include_usage",
+                "ignore_eos",
+                "priority",
+                "vllm_xargs",
+                "answer_tokens",
+                "cache_salt",
+                "tokens",
             ]);
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),

@@ -1,6 +1,5 @@
 //! Errors in vLLM's form.
 
-use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde_json::json;
 
@@ -54,6 +53,15 @@ impl ApiError {
         )
     }
 
+    /// The engine died.
+    pub(super) fn dead() -> Self {
+        Self {
+            kind: "InternalServerError",
+            message: "EngineCore encountered an issue. See stack trace (above) for the root cause.".into(),
+            ..Self::plain(StatusCode::INTERNAL_SERVER_ERROR)
+        }
+    }
+
     /// An HTTP status that says it all.
     pub(super) fn plain(status: StatusCode) -> Self {
         let phrase = status.canonical_reason().unwrap_or("Error");
@@ -74,8 +82,8 @@ impl ApiError {
     }
 
     /// As an event of a stream that had begun already.
-    pub(super) fn event(&self) -> Bytes {
-        Bytes::from(format!("data: {}\n\ndata: [DONE]\n\n", self.json()))
+    pub(super) fn event(&self) -> String {
+        format!("data: {}\n\ndata: [DONE]\n\n", self.json())
     }
 }
 

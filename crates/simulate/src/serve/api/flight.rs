@@ -1,6 +1,8 @@
 //! One HTTP request's prompts on their way through the engines; dropping it gives them up.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
@@ -27,7 +29,9 @@ pub(super) struct Choice {
 /// The prompts of one HTTP request.
 pub(super) struct Flight {
     state: Arc<State>,
-    pub(super) events: UnboundedReceiver<Event>,
+    events: UnboundedReceiver<Event>,
+    /// Tokens of the first prompts that came before the last was accepted.
+    early: VecDeque<Event>,
     pub(super) choices: Vec<Choice>,
 }
 
@@ -43,11 +47,14 @@ impl Flight {
         {
             return Err(ApiError::value(
                 "max_tokens",
-                format!("max_tokens={most} is more than this model's maximum context length of {window} tokens."),
+                format!(
+                    "max_tokens={most} is more than this model's maximum context length of {window} tokens."
+                ),
             ));
         }
         let (sender, events) = mpsc::unbounded_channel();
-        let mut flight = Self { state: Arc::clone(state), events, choices: Vec::new() };
+        let mut flight =
+            Self { state: Arc::clone(state), events, early: VecDeque::new(), choices: Vec::new() };
         for (choice, prompt) in (0..).zip(&ask.prompts) {
             let (request, answer) = plan(state, ask, adapter, prompt);
             flight.choices.push(Choice {
@@ -65,12 +72,25 @@ impl Flight {
             match flight.events.recv().await {
                 Some(Event { what: Happening::Accepted, .. }) => open -= 1,
                 Some(Event { what: Happening::Refused(why), .. }) => return Err(why.into()),
-                // With several prompts the first may speak before the last is accepted.
-                Some(event) => flight.apply(event),
-                None => return Err(ApiError::plain(http::StatusCode::INTERNAL_SERVER_ERROR)),
+                Some(Event { what: Happening::Died, .. }) => return Err(ApiError::dead()),
+                Some(event) => flight.early.push_back(event),
+                None => return Err(ApiError::dead()),
             }
         }
         Ok(flight)
+    }
+
+    /// The next thing that happens; `None` where the server goes down first.
+    pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Event>> {
+        match self.early.pop_front() {
+            Some(event) => Poll::Ready(Some(event)),
+            None => self.events.poll_recv(context),
+        }
+    }
+
+    /// Names this HTTP request among all.
+    pub(super) fn number(&self) -> u64 {
+        self.choices.first().map_or(0, |c| c.id.0)
     }
 
     /// Notes what happened.
@@ -115,7 +135,8 @@ fn plan(state: &State, ask: &Ask, adapter: Option<u32>, prompt: &[u32]) -> (Requ
     let stops = !ask.ignore_eos && natural <= max_tokens;
     let output = if stops { natural } else { max_tokens };
     // As in vLLM, adapters and salts do not share blocks.
-    let mut chain = Chain::new(salt(ask, adapter), config.fleet.engines.first().map_or(16, |e| e.block_tokens));
+    let mut chain =
+        Chain::new(salt(ask, adapter), config.fleet.engines.first().map_or(16, |e| e.block_tokens));
     prompt.iter().for_each(|token| chain.push(*token));
     let answer = Answer::new(config.seed, chain.fingerprint());
     let caching = config.fleet.engines.iter().any(|e| e.prefix_cache);

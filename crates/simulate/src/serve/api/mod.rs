@@ -27,7 +27,7 @@ use tokio::sync::{mpsc::UnboundedSender, oneshot};
 
 use crate::random::{Random, mix};
 use crate::request::RequestId;
-use crate::serve::driver::Command;
+use crate::serve::driver::{Command, Event, Happening};
 use crate::serve::{ServeConfig, clock};
 
 /// Largest body of a request, in bytes.
@@ -66,6 +66,11 @@ impl State {
         RequestId(self.ids.fetch_add(1, Ordering::Relaxed))
     }
 
+    /// A name for a request whose client gave none, different in every run.
+    fn name(&self, number: u64) -> String {
+        format!("{:016x}{:016x}", mix(self.created.0), mix(number))
+    }
+
     /// How long the model's own answer is, in tokens.
     fn draw_length(&self) -> u32 {
         let mut random = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -74,9 +79,9 @@ impl State {
 
     /// The adapter behind a model's name; `None` inside for the model itself.
     fn known_model(&self, name: Option<&str>) -> Result<Option<u32>, ApiError> {
-        let Some(name) = name.filter(|name| *name != self.config.model) else { return Ok(None) };
+        let Some(name) = name.filter(|name| *name != self.config.identity.model) else { return Ok(None) };
         (0..self.config.adapters)
-            .find(|i| adapter_name(&self.config.model, *i) == name)
+            .find(|i| adapter_name(&self.config.identity.model, *i) == name)
             .map(Some)
             .ok_or_else(|| ApiError::unknown_model(name))
     }
@@ -113,11 +118,16 @@ impl Drop for Answered {
 }
 
 /// Answers one request.
-pub(super) async fn answer(state: Arc<State>, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+pub(super) async fn answer(
+    state: Arc<State>,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Infallible> {
     let path = request.uri().path().to_owned();
     let allowed = match path.as_str() {
         "/v1/completions" | "/v1/chat/completions" | "/tokenize" | "/detokenize" => Method::POST,
-        "/v1/models" | "/metrics" | "/health" | "/ping" | "/load" | "/version" | "/server_info" => Method::GET,
+        "/v1/models" | "/metrics" | "/health" | "/ping" | "/load" | "/version" | "/server_info" => {
+            Method::GET
+        }
         _ => return Ok(counted(&state, "none", ApiError::plain(StatusCode::NOT_FOUND).reply())),
     };
     let ping = path == "/ping" && request.method() == Method::POST;
@@ -196,7 +206,7 @@ async fn generate(state: &Arc<State>, request: Request<Incoming>, chat: bool) ->
             return error.reply();
         }
     };
-    let names = names(state, &ask, given_id, chat);
+    let names = names(state, &ask, given_id.unwrap_or_else(|| state.name(flight.number())), chat);
     if ask.stream {
         event_stream(TokenStream::new(flight, names, &ask, chat, answered).boxed_unsync())
     } else {
@@ -207,11 +217,13 @@ async fn generate(state: &Arc<State>, request: Request<Incoming>, chat: bool) ->
 /// The answer in one piece.
 async fn whole(mut flight: Flight, names: &Names, chat: bool, answered: &mut Answered) -> Response<Body> {
     while !flight.is_done() {
-        let Some(event) = flight.events.recv().await else {
-            answered.status = 500;
-            return ApiError::plain(StatusCode::INTERNAL_SERVER_ERROR).reply();
-        };
-        flight.apply(event);
+        match std::future::poll_fn(|context| flight.poll_next(context)).await {
+            None | Some(Event { what: Happening::Died, .. }) => {
+                answered.status = 500;
+                return ApiError::dead().reply();
+            }
+            Some(event) => flight.apply(event),
+        }
     }
     let choices: Vec<Value> = (0..)
         .zip(&flight.choices)
@@ -241,14 +253,14 @@ async fn whole(mut flight: Flight, names: &Names, chat: bool, answered: &mut Ans
 /// The id a client gave its request, if it can stand in an answer as it is.
 fn given_id(headers: &HeaderMap) -> Option<String> {
     let id = headers.get("x-request-id")?.to_str().ok()?;
-    let plain = !id.is_empty() && id.len() <= 128 && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
+    let plain = !id.is_empty()
+        && id.len() <= 128
+        && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
     plain.then(|| id.to_owned())
 }
 
-fn names(state: &State, ask: &Ask, given: Option<String>, chat: bool) -> Names {
-    let number = state.ids.load(Ordering::Relaxed);
-    let id = given.unwrap_or_else(|| format!("{:016x}{:016x}", mix(state.created.0), mix(number ^ state.config.seed)));
-    let model = Value::from(ask.model.as_deref().unwrap_or(&state.config.model)).to_string();
+fn names(state: &State, ask: &Ask, id: String, chat: bool) -> Names {
+    let model = Value::from(ask.model.as_deref().unwrap_or(&state.config.identity.model)).to_string();
     let (prefix, object) = match (chat, ask.stream) {
         (true, true) => ("chatcmpl", "chat.completion.chunk"),
         (true, false) => ("chatcmpl", "chat.completion"),

@@ -16,14 +16,16 @@ pub(super) const VERSION: &str = "0.32.0";
 
 pub(super) fn models(state: &State) -> Value {
     let config = &state.config;
+    let identity = &config.identity;
     let card = |id: &str, parent: Option<&str>| {
         json!({
             "id": id, "object": "model", "created": state.created.0 / 1000, "owned_by": "vllm",
-            "root": config.model, "parent": parent, "max_model_len": config.window(),
+            "root": identity.checkpoint, "parent": parent, "max_model_len": config.window(),
         })
     };
-    let adapters = (0..config.adapters).map(|i| card(&adapter_name(&config.model, i), Some(&config.model)));
-    let mut data = vec![card(&config.model, None)];
+    let adapters =
+        (0..config.adapters).map(|i| card(&adapter_name(&identity.model, i), Some(&identity.model)));
+    let mut data = vec![card(&identity.model, None)];
     data.extend(adapters);
     json!({"object": "list", "data": data})
 }
@@ -46,7 +48,10 @@ fn settings(config: &ServeConfig) -> Map<String, Value> {
     let mut part = |name: &str, value: Value| settings.insert(name.into(), value);
     part(
         "model_config",
-        json!({"model": config.model, "max_model_len": config.window(), "enforce_eager": false, "seed": config.seed}),
+        json!({
+            "model": config.identity.checkpoint, "max_model_len": config.window(),
+            "enforce_eager": config.identity.eager, "seed": config.seed,
+        }),
     );
     part(
         "scheduler_config",

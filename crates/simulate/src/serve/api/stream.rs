@@ -47,7 +47,9 @@ impl TokenStream {
     fn event(&mut self, event: Event, out: &mut String) {
         let Happening::Tokens { tokens, finish } = event.what else { return };
         let index = event.choice as usize;
-        let Some((answer, from)) = self.flight.choices.get(index).map(|c| (c.answer, c.tokens)) else { return };
+        let Some((answer, from)) = self.flight.choices.get(index).map(|c| (c.answer, c.tokens)) else {
+            return;
+        };
         if self.chat && !std::mem::replace(&mut self.begun[index], true) {
             self.head(out);
             let _ = write!(
@@ -58,11 +60,16 @@ impl TokenStream {
         }
         self.flight.apply(event);
         self.head(out);
-        let (open, close) = if self.chat { (r#""delta":{"content":""#, "\"}") } else { (r#""text":""#, "\"") };
+        let (open, close) =
+            if self.chat { (r#""delta":{"content":""#, "\"}") } else { (r#""text":""#, "\"") };
         let _ = write!(out, r#"{{"index":{index},{open}"#);
         // Words of plain letters need no escaping.
         answer.write(from, tokens, out);
-        let _ = write!(out, r#"{close},"logprobs":null,"finish_reason":{},"stop_reason":null}}]"#, reason(finish));
+        let _ = write!(
+            out,
+            r#"{close},"logprobs":null,"finish_reason":{},"stop_reason":null}}]"#,
+            reason(finish)
+        );
         self.tail(out, index);
     }
 
@@ -130,19 +137,19 @@ impl Body for TokenStream {
         let mut out = String::new();
         // Everything that has come since the socket was last free goes out together.
         loop {
-            match self.flight.events.poll_recv(context) {
+            match self.flight.poll_next(context) {
+                Poll::Ready(None | Some(Event { what: Happening::Died, .. })) => {
+                    // The answer stays half given: the status has gone out long ago.
+                    self.ended = true;
+                    out.push_str(&ApiError::dead().event());
+                    break;
+                }
                 Poll::Ready(Some(event)) => {
                     self.event(event, &mut out);
                     if self.flight.is_done() {
                         self.end(&mut out);
                         break;
                     }
-                }
-                Poll::Ready(None) => {
-                    // The server is going down with the answer half given.
-                    self.ended = true;
-                    let error = ApiError::plain(http::StatusCode::INTERNAL_SERVER_ERROR);
-                    return Poll::Ready(Some(Ok(Frame::data(error.event()))));
                 }
                 Poll::Pending => break,
             }
