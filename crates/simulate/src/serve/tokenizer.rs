@@ -166,11 +166,10 @@ mod tests {
         }
 
         #[test]
-        fn texts_that_begin_alike_begin_with_the_same_tokens(a in "[a-z .]{0,40}", b in "[a-z .]{0,40}") {
-            let start = "You are a helpful assistant. ";
-            let common = encode(start.trim_end());
-            prop_assert!(encode(&format!("{start}{a}")).starts_with(&common));
-            prop_assert!(encode(&format!("{start}{b}")).starts_with(&common));
+        fn texts_that_begin_alike_begin_with_the_same_tokens(rest in "[a-z .]{0,40}") {
+            let start = "You are a helpful assistant.";
+            let whole = encode(&[start, " ", &rest].concat());
+            prop_assert!(whole.starts_with(&encode(start)));
         }
     }
 }

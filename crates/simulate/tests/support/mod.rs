@@ -1,3 +1,4 @@
+#![allow(dead_code, unreachable_pub)] // each test binary uses its part
 //! A small server, and a client that hides nothing: plain sockets, one request a connection.
 
 use std::io::{Read as _, Write as _};
@@ -127,11 +128,12 @@ impl Site {
     }
 
     /// Sends bytes and reads whatever comes back until the server closes.
-    pub fn raw(&self, bytes: &[u8]) {
-        let mut tcp = self.connect();
+    pub fn raw(&self, bytes: &[u8]) -> Vec<u8> {
+        let (mut tcp, mut answer) = (self.connect(), Vec::new());
         let _ = tcp.write_all(bytes);
         let _ = tcp.shutdown(std::net::Shutdown::Write);
-        let _ = tcp.read_to_end(&mut Vec::new());
+        let _ = tcp.read_to_end(&mut answer);
+        answer
     }
 
     /// The sum of a metric's series that carry this text in their labels.
