@@ -34,19 +34,21 @@ pub fn start(config: ServeConfig, address: SocketAddr) -> Result<Running<Lag>, S
     })?)
 }
 
-/// Serves on this thread until Ctrl-C or for so long; `ready` is told the URL.
+/// Serves on this thread until Ctrl-C or for so long; `ready` is told the URL and says whether to go on.
 pub fn run(
     config: ServeConfig,
     address: SocketAddr,
     limit: Option<Duration>,
-    ready: impl FnOnce(&str),
+    ready: impl FnOnce(&str) -> bool,
 ) -> Result<Lag, ServeError> {
     let listener = listen(&config, address)?;
     listener.set_nonblocking(true)?;
     let url = format!("http://{}", listener.local_addr()?);
     event_loop()?.block_on(async move {
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        ready(&url);
+        if !ready(&url) {
+            return Ok(Lag::default());
+        }
         let stop = async move {
             let over = async {
                 match limit {

@@ -27,12 +27,14 @@ impl FromStr for Target {
     fn from_str(text: &str) -> Result<Self, BadTarget> {
         let bad = || BadTarget(text.to_owned());
         let uri: http::Uri = text.parse().map_err(|_| bad())?;
-        let host = uri.host().ok_or_else(bad)?.trim_matches(['[', ']']).to_owned();
+        let host = uri.host().ok_or_else(bad)?;
         let plain = uri.scheme_str() == Some("http") && matches!(uri.path(), "" | "/");
         if !plain || host.is_empty() {
             return Err(bad());
         }
-        Ok(Self { host, port: uri.port_u16().unwrap_or(80) })
+        let named_alone = uri.authority().is_some_and(|a| a.as_str() == host);
+        let port = if named_alone { 80 } else { uri.port_u16().ok_or_else(bad)? };
+        Ok(Self { host: host.trim_matches(['[', ']']).to_owned(), port })
     }
 }
 
