@@ -5,19 +5,19 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use intriage_case::Seconds;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
-use tokio::sync::oneshot;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep_until};
 
-use crate::engine::{EngineLoad, Refusal, Sequence, Sink};
 use crate::fleet::Fleet;
 use crate::metrics::Exporter;
-use crate::request::{Finish, Request, RequestId};
+use crate::request::{Request, RequestId};
 use crate::run::Watch as _;
 use crate::serve::ServeConfig;
+use crate::serve::events::{Both, Command, Happening, Listener, Listeners};
 use crate::setup::Mishap;
 use crate::time::Nanos;
 
@@ -26,39 +26,6 @@ const LATE: Nanos = Nanos(20_000_000);
 
 /// How long a server whose engine died still answers, with errors, before it goes too.
 const DYING: Nanos = Nanos(500_000_000);
-
-/// What handlers ask of the driver.
-#[derive(Debug)]
-pub(super) enum Command {
-    /// Takes a request; `arrival` is set by the driver.
-    Submit { request: Box<Request>, choice: u32, events: UnboundedSender<Event> },
-    /// The client is gone.
-    Abort(RequestId),
-    /// An HTTP request on this route was answered.
-    Answered { route: &'static str, status: u16 },
-    /// Wants the metrics page.
-    Metrics(oneshot::Sender<String>),
-}
-
-/// What happens to a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Event {
-    /// Which of the prompts of one HTTP request.
-    pub(super) choice: u32,
-    pub(super) what: Happening,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Happening {
-    /// An engine took it.
-    Accepted,
-    /// No engine took it.
-    Refused(Refusal),
-    /// Tokens came; with the last ones the reason why there are no more.
-    Tokens { tokens: u32, finish: Option<Finish> },
-    /// The engine died.
-    Died,
-}
 
 /// How well the machine kept up with virtual time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -77,56 +44,6 @@ enum Due {
     StepEnd(usize),
     Crash,
     Exit,
-}
-
-struct Listener {
-    events: UnboundedSender<Event>,
-    choice: u32,
-    /// The engine that has it; the front end where none has it yet.
-    engine: Option<usize>,
-}
-
-type Listeners = HashMap<RequestId, Listener>;
-
-impl Listener {
-    fn tell(&self, what: Happening) {
-        // Whoever hung up says so with an abort.
-        let _ = self.events.send(Event { choice: self.choice, what });
-    }
-}
-
-/// Tells the metrics and the open streams.
-struct Both<'a, S> {
-    metrics: &'a mut S,
-    listeners: &'a mut Listeners,
-}
-
-impl<S: Sink> Sink for Both<'_, S> {
-    fn admitted(&mut self, sequence: &Sequence, now: Nanos) {
-        self.metrics.admitted(sequence, now);
-    }
-
-    fn tokens(&mut self, sequence: &Sequence, tokens: u32, gap: Option<Nanos>, now: Nanos) {
-        self.metrics.tokens(sequence, tokens, gap, now);
-        let request = &sequence.request;
-        if let Some(listener) = self.listeners.get(&request.id) {
-            let finish = (sequence.generated >= request.output).then_some(request.finish);
-            listener.tell(Happening::Tokens { tokens, finish });
-        }
-    }
-
-    fn speculated(&mut self, drafted: u32, accepted: u32) {
-        self.metrics.speculated(drafted, accepted);
-    }
-
-    fn finished(&mut self, sequence: &Sequence, reason: Finish, now: Nanos) {
-        self.metrics.finished(sequence, reason, now);
-        self.listeners.remove(&sequence.request.id);
-    }
-
-    fn stepped(&mut self, load: EngineLoad, now: Nanos) {
-        self.metrics.stepped(load, now);
-    }
 }
 
 /// The driver.
@@ -263,7 +180,9 @@ impl Driver {
         self.exporter.used_cpu(self.fleet.front_used(now));
         let mut page = self.exporter.render();
         let Lag { steps, late, worst } = self.lag;
-        page.push_str(&format!(
+        // Writing to a string cannot fail.
+        let _ = write!(
+            page,
             "# HELP simulate_late_steps_total Steps that ended more than 20 ms after their instant: the machine lags.\n\
              # TYPE simulate_late_steps_total counter\n\
              simulate_late_steps_total {late}\n\
@@ -274,7 +193,7 @@ impl Driver {
              # TYPE simulate_worst_lag_seconds gauge\n\
              simulate_worst_lag_seconds {:?}\n",
             worst.0
-        ));
+        );
         page
     }
 

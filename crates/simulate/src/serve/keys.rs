@@ -19,14 +19,20 @@ impl Chain {
         Self { state: mix(salt), in_block: 0, block_tokens: block_tokens.max(1), keys: Vec::new() }
     }
 
-    /// Adds the next token.
-    pub(super) fn push(&mut self, token: u32) {
+    fn push(&mut self, token: u32) {
         self.state = mix(self.state ^ u64::from(token));
         self.in_block += 1;
         if self.in_block == self.block_tokens {
             self.in_block = 0;
             // Zero means no key.
             self.keys.push(self.state | 1);
+        }
+    }
+
+    /// Adds the next tokens.
+    pub(super) fn extend(&mut self, tokens: &[u32]) {
+        for token in tokens {
+            self.push(*token);
         }
     }
 
@@ -50,7 +56,7 @@ mod tests {
 
     fn keys(salt: u64, tokens: &[u32]) -> Arc<[u64]> {
         let mut chain = Chain::new(salt, 4);
-        tokens.iter().for_each(|t| chain.push(*t));
+        chain.extend(tokens);
         chain.with_answer(Answer::new(1, 1), 0)
     }
 
@@ -74,7 +80,7 @@ mod tests {
     fn a_conversation_finds_its_own_answer_again() {
         let answer = Answer::new(3, 3);
         let mut first = Chain::new(0, 4);
-        [1, 2, 3].iter().for_each(|t| first.push(*t));
+        first.extend(&[1, 2, 3]);
         let first = first.with_answer(answer, 5);
         let mut second = vec![1, 2, 3];
         second.extend((0..5).map(|i| answer.token(i)));

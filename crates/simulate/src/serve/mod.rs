@@ -2,7 +2,7 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `driver` | owns the fleet and lets its virtual time pass in real time |
+//! | `driver`, `events` | owns the fleet and lets its virtual time pass in real time |
 //! | `api` | vLLM's routes, parameters, answers and errors |
 //! | `listen` | sockets: connections, limits, the end |
 //! | `tokenizer`, `answer`, `keys` | text to tokens, tokens to text, tokens to KV blocks |
@@ -14,6 +14,7 @@ mod api;
 mod clock;
 pub mod drive;
 mod driver;
+mod events;
 mod keys;
 mod listen;
 pub mod proxy;
@@ -26,7 +27,7 @@ pub use driver::Lag;
 pub use listen::{run, start};
 pub use running::Running;
 
-use crate::engine::ConfigError;
+use crate::engine::{ConfigError, EngineConfig};
 use crate::fleet::FleetConfig;
 use crate::setup::{Identity, Mishap, Setup};
 use crate::workload::Lengths;
@@ -89,11 +90,11 @@ impl ServeConfig {
         if self.fleet.engines.is_empty() {
             return Err(ServeError::NoEngine);
         }
-        Ok(self.fleet.engines.iter().try_for_each(|engine| engine.check())?)
+        Ok(self.fleet.engines.iter().try_for_each(EngineConfig::check)?)
     }
 
     /// Longest prompt and answer together, in tokens, that every engine can hold.
     fn window(&self) -> u32 {
-        self.fleet.engines.iter().map(crate::engine::EngineConfig::window).min().unwrap_or(0)
+        self.fleet.engines.iter().map(EngineConfig::window).min().unwrap_or(0)
     }
 }

@@ -12,6 +12,17 @@ const MOST_PROMPTS: usize = 256;
 /// Answer length of `/v1/completions` where none is asked for, in tokens.
 const COMPLETION_TOKENS: u32 = 16;
 
+/// Where a stream tells how many tokens there were.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Usage {
+    /// Nowhere.
+    Never,
+    /// In a chunk of its own after the last token.
+    AtEnd,
+    /// There, and in every chunk.
+    Always,
+}
+
 /// A request that makes sense by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ask {
@@ -26,10 +37,8 @@ pub(super) struct Ask {
     /// The model's own end does not count.
     pub(super) ignore_eos: bool,
     pub(super) stream: bool,
-    /// A last chunk with the usage.
-    pub(super) include_usage: bool,
-    /// Usage in every chunk.
-    pub(super) continuous_usage: bool,
+    /// Where a stream tells how many tokens there were.
+    pub(super) usage: Usage,
     pub(super) priority: i32,
     /// Prompts under different salts share no cache.
     pub(super) cache_salt: Option<String>,
@@ -89,8 +98,11 @@ impl Ask {
             min_tokens,
             ignore_eos: switch(&fields, "ignore_eos")?,
             stream,
-            include_usage: switch(&options, "include_usage")?,
-            continuous_usage: switch(&options, "continuous_usage_stats")?,
+            usage: match (switch(&options, "include_usage")?, switch(&options, "continuous_usage_stats")?) {
+                (false, _) => Usage::Never,
+                (true, false) => Usage::AtEnd,
+                (true, true) => Usage::Always,
+            },
             priority: integer(&fields, "priority")?.map_or(0, |p| p.clamp(-1_000_000, 1_000_000) as i32),
             cache_salt: text(&fields, "cache_salt")?,
             answer_tokens: extra,

@@ -11,7 +11,7 @@ use crate::serve::answer::Answer;
 use crate::serve::api::State;
 use crate::serve::api::ask::Ask;
 use crate::serve::api::error::ApiError;
-use crate::serve::driver::{Command, Event, Happening};
+use crate::serve::events::{Command, Event, Happening};
 use crate::serve::keys::Chain;
 use crate::time::Nanos;
 
@@ -72,9 +72,8 @@ impl Flight {
             match flight.events.recv().await {
                 Some(Event { what: Happening::Accepted, .. }) => open -= 1,
                 Some(Event { what: Happening::Refused(why), .. }) => return Err(why.into()),
-                Some(Event { what: Happening::Died, .. }) => return Err(ApiError::dead()),
+                None | Some(Event { what: Happening::Died, .. }) => return Err(ApiError::dead()),
                 Some(event) => flight.early.push_back(event),
-                None => return Err(ApiError::dead()),
             }
         }
         Ok(flight)
@@ -137,7 +136,7 @@ fn plan(state: &State, ask: &Ask, adapter: Option<u32>, prompt: &[u32]) -> (Requ
     // As in vLLM, adapters and salts do not share blocks.
     let mut chain =
         Chain::new(salt(ask, adapter), config.fleet.engines.first().map_or(16, |e| e.block_tokens));
-    prompt.iter().for_each(|token| chain.push(*token));
+    chain.extend(prompt);
     let answer = Answer::new(config.seed, chain.fingerprint());
     let caching = config.fleet.engines.iter().any(|e| e.prefix_cache);
     let request = Request {

@@ -27,7 +27,7 @@ use tokio::sync::{mpsc::UnboundedSender, oneshot};
 
 use crate::random::{Random, mix};
 use crate::request::RequestId;
-use crate::serve::driver::{Command, Event, Happening};
+use crate::serve::events::{Command, Event, Happening};
 use crate::serve::{ServeConfig, clock};
 
 /// Largest body of a request, in bytes.
@@ -206,7 +206,8 @@ async fn generate(state: &Arc<State>, request: Request<Incoming>, chat: bool) ->
             return error.reply();
         }
     };
-    let names = names(state, &ask, given_id.unwrap_or_else(|| state.name(flight.number())), chat);
+    let id = given_id.unwrap_or_else(|| state.name(flight.number()));
+    let names = names(state, &ask, &id, chat);
     if ask.stream {
         event_stream(TokenStream::new(flight, names, &ask, chat, answered).boxed_unsync())
     } else {
@@ -259,7 +260,7 @@ fn given_id(headers: &HeaderMap) -> Option<String> {
     plain.then(|| id.to_owned())
 }
 
-fn names(state: &State, ask: &Ask, id: String, chat: bool) -> Names {
+fn names(state: &State, ask: &Ask, id: &str, chat: bool) -> Names {
     let model = Value::from(ask.model.as_deref().unwrap_or(&state.config.identity.model)).to_string();
     let (prefix, object) = match (chat, ask.stream) {
         (true, true) => ("chatcmpl", "chat.completion.chunk"),

@@ -9,19 +9,18 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame};
 
 use crate::request::Finish;
-use crate::serve::api::ask::Ask;
+use crate::serve::api::ask::{Ask, Usage};
 use crate::serve::api::error::ApiError;
 use crate::serve::api::flight::Flight;
 use crate::serve::api::{Answered, Names};
-use crate::serve::driver::{Event, Happening};
+use crate::serve::events::{Event, Happening};
 
 /// Tokens of an open answer.
 pub(super) struct TokenStream {
     flight: Flight,
     names: Names,
     chat: bool,
-    include_usage: bool,
-    continuous_usage: bool,
+    usage: Usage,
     /// Which choices have had their first chunk, that of the role.
     begun: Vec<bool>,
     ended: bool,
@@ -36,8 +35,7 @@ impl TokenStream {
             flight,
             names,
             chat,
-            include_usage: ask.include_usage,
-            continuous_usage: ask.include_usage && ask.continuous_usage,
+            usage: ask.usage,
             ended: false,
             _answered: answered,
         }
@@ -83,7 +81,7 @@ impl TokenStream {
 
     /// Ends a chunk, with the usage of its choice where every chunk has it.
     fn tail(&self, out: &mut String, index: usize) {
-        if self.continuous_usage
+        if self.usage == Usage::Always
             && let Some(choice) = self.flight.choices.get(index)
         {
             usage(choice.prompt_tokens, choice.tokens, out);
@@ -94,7 +92,7 @@ impl TokenStream {
     /// What follows the last token.
     fn end(&mut self, out: &mut String) {
         self.ended = true;
-        if self.include_usage {
+        if self.usage != Usage::Never {
             self.head(out);
             out.push(']');
             let (prompt, answer) = self.flight.usage();

@@ -19,7 +19,7 @@ use crate::serve::{adapter_name, clock};
 use crate::workload::Planned;
 
 /// Nobody waits longer than this for one answer.
-const FOREVER: Duration = Duration::from_secs(24 * 3600);
+const FOREVER: Duration = Duration::from_hours(24);
 
 pub(super) async fn request(shared: Rc<Shared>, planned: Planned, start: Instant) -> ClientRequest {
     let body = Bytes::from(body(&shared, &planned));
