@@ -131,8 +131,7 @@ pub(super) async fn answer(
         _ => return Ok(counted(&state, "none", ApiError::plain(StatusCode::NOT_FOUND).reply())),
     };
     let ping = path == "/ping" && request.method() == Method::POST;
-    let head = allowed == Method::GET && request.method() == Method::HEAD;
-    if *request.method() != allowed && !ping && !head {
+    if *request.method() != allowed && !ping {
         let mut refusal = ApiError::plain(StatusCode::METHOD_NOT_ALLOWED).reply();
         if let Ok(value) = HeaderValue::from_str(allowed.as_str()) {
             refusal.headers_mut().insert(header::ALLOW, value);
