@@ -56,6 +56,12 @@ impl Given {
         self
     }
 
+    /// The body of an endpoint.
+    pub(crate) fn endpoint(mut self, path: &str, body: &str) -> Self {
+        self.case.endpoints.insert(path.to_owned(), body.to_owned());
+        self
+    }
+
     /// Adds a server log.
     pub(crate) fn log(mut self, text: &str) -> Self {
         self.case.logs.push(LogText { name: "server.log".into(), text: text.to_owned() });

@@ -58,8 +58,15 @@ pub struct Latency {
     sum: f64,
 }
 
+impl Default for Latency {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Latency {
-    fn new() -> Self {
+    /// An empty distribution.
+    pub fn new() -> Self {
         // From a microsecond to two days at three figures: about 250 KB.
         let nanos =
             Histogram::new_with_bounds(1000, 200_000_000_000_000, 3).unwrap_or_else(|_| Self::coarse());
@@ -72,8 +79,9 @@ impl Latency {
         Histogram::new(1).unwrap_or_else(|_| unreachable!("one significant figure is allowed"))
     }
 
+    /// Counts one time.
     #[inline]
-    fn add(&mut self, time: Nanos) {
+    pub fn add(&mut self, time: Nanos) {
         self.nanos.saturating_record(time.0);
         self.sum += time.0 as f64;
     }

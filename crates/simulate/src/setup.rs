@@ -84,6 +84,7 @@ impl Setup {
             max_sequences: 256,
             token_budget: 8192,
             chunked_prefill: true,
+            plans_ahead: true,
             block_tokens: 16,
             pool_blocks: 26_875,
             prefix_cache: true,
@@ -108,6 +109,7 @@ impl Setup {
                 engines: vec![engine],
                 router: Router::LeastRequests,
                 front: Front { per_request: Seconds(vary(1.2e-3, 0.3)), per_prompt_token: Seconds(2e-6) },
+                going_on: Vec::new(),
             },
             workload: Workload {
                 arrivals: Arrivals::Rate { rate, variation: Ratio(1.0) },

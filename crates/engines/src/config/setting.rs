@@ -27,6 +27,8 @@ pub enum Setting {
     KvBlocks,
     /// Blocks forced by hand.
     KvBlocksOverride,
+    /// Blocks the memory would hold where a number was forced by hand.
+    KvBlocksPossible,
     /// Tokens per block.
     KvBlockSize,
     /// Tokens in the KV pool.
@@ -81,6 +83,8 @@ pub enum Setting {
     CpuOffload,
     /// Model name or path.
     Model,
+    /// The GPU's name.
+    GpuModel,
     /// Seconds the engine took to initialise.
     InitSeconds,
     /// Seconds spent compiling.

@@ -25,6 +25,12 @@ pub(super) const VALUES: &[LogValue] = &[
     },
     LogValue { line: "KV cache size: ", after: "KV cache size: ", setting: KvCapacity, scale: 1.0 },
     LogValue {
+        line: "Overriding num_gpu_blocks=",
+        after: "num_gpu_blocks=",
+        setting: KvBlocksPossible,
+        scale: 1.0,
+    },
+    LogValue {
         line: "Maximum concurrency for ",
         after: "per request: ",
         setting: MaxConcurrency,

@@ -13,6 +13,9 @@ pub struct EngineConfig {
     pub token_budget: u32,
     /// Whether a long prompt may be computed over several steps.
     pub chunked_prefill: bool,
+    /// Whether the next step is planned while one runs: the host's work overlaps with the GPU's, and a
+    /// request admitted now is computed one step later.
+    pub plans_ahead: bool,
     /// Tokens in a KV block.
     pub block_tokens: u32,
     /// Blocks of the KV pool.

@@ -123,6 +123,28 @@ impl Engine {
         Ok(())
     }
 
+    /// Takes over a request in the middle of its answer, its context in the pool, so that a run can begin
+    /// on a busy engine. False where the batch or the pool has no room for it.
+    pub fn resume(&mut self, request: Request, generated: u32, now: Nanos) -> bool {
+        let computed = request.prompt.saturating_add(generated).saturating_sub(1);
+        let fits = self.config.blocks_for(computed) <= self.pool.free()
+            && self.running.len() < self.config.max_sequences as usize;
+        if !fits || generated == 0 || generated >= request.output || computed >= self.config.window() {
+            return false;
+        }
+        let mut sequence = Sequence::new(request, now);
+        for _ in 0..self.config.blocks_for(computed) {
+            sequence.blocks.extend(self.pool.take());
+        }
+        sequence.computed = computed;
+        sequence.generated = generated;
+        sequence.scheduled_at = Some(now);
+        sequence.first_token = Some(now);
+        sequence.last_token = Some(now);
+        self.running.push(sequence);
+        true
+    }
+
     /// Gives up a request; its tokens stop and its blocks are free after the step in progress.
     pub fn abort(&mut self, id: RequestId, now: Nanos, sink: &mut impl Sink) {
         if let Some(at) = self.inbox.iter().position(|s| s.request.id == id) {

@@ -15,7 +15,12 @@ impl Engine {
         let preempted = self.continue_running(&mut budget);
         // Engines admit nobody in a step in which they had to throw somebody back.
         if !preempted {
-            self.admit(&mut budget, now, sink);
+            let runs = self.running.iter().any(|s| s.scheduled > 0);
+            let ahead = self.config.plans_ahead && runs;
+            if ahead {
+                budget = self.left_for_next_step();
+            }
+            self.admit(&mut budget, ahead, now, sink);
         }
         let load = self.step_load();
         if load.sequences == 0 {
@@ -108,8 +113,19 @@ impl Engine {
         }
     }
 
-    /// Takes waiting requests in order until something runs out; the head holds up the rest.
-    fn admit(&mut self, budget: &mut u32, now: Nanos, sink: &mut impl crate::engine::Sink) {
+    /// Tokens the running requests will leave of the next step's budget.
+    fn left_for_next_step(&self) -> u32 {
+        let wanted = self.running.iter().fold(0_u32, |sum, s| {
+            let missing = s.missing() - s.scheduled.min(s.missing());
+            let goes_on = s.generated + 1 < s.request.output;
+            sum.saturating_add(if missing == 0 { u32::from(goes_on) } else { missing })
+        });
+        self.config.token_budget.saturating_sub(wanted)
+    }
+
+    /// Takes waiting requests in order until something runs out; the head holds up the rest. Those taken
+    /// `ahead` are computed from the next step on.
+    fn admit(&mut self, budget: &mut u32, ahead: bool, now: Nanos, sink: &mut impl crate::engine::Sink) {
         self.deferred = 0;
         let mut index = 0;
         while index < self.waiting.len()
@@ -129,7 +145,7 @@ impl Engine {
                 sequence.blocks.push(block);
             }
             sequence.computed = hits * self.config.block_tokens;
-            sequence.scheduled = tokens;
+            sequence.scheduled = if ahead { 0 } else { tokens };
             *budget -= tokens;
             if sequence.scheduled_at.is_none() {
                 sequence.scheduled_at = Some(now);

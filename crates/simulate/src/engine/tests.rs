@@ -13,6 +13,7 @@ fn config() -> EngineConfig {
         max_sequences: 8,
         token_budget: 256,
         chunked_prefill: true,
+        plans_ahead: false,
         block_tokens: 16,
         pool_blocks: 64,
         prefix_cache: true,
@@ -119,6 +120,36 @@ fn decodes_go_before_new_prompts_in_the_budget() {
     drain(&mut engine, &mut log, now, 2);
     assert_eq!(log.tokens.iter().filter(|t| t.0 == 1).count(), 5, "a token in every step");
     assert_eq!(log.tokens.iter().filter(|t| t.0 == 2).count(), 0, "255 + 255 of 512 tokens are computed");
+}
+
+#[test]
+fn where_steps_are_planned_ahead_a_newcomer_is_computed_one_step_later() {
+    let first_token = |plans_ahead| {
+        let mut engine = Engine::new(EngineConfig { plans_ahead, ..config() }, 1);
+        let mut log = Log::default();
+        engine.submit(request(1, 10, 50), Nanos(0)).unwrap();
+        let now = drain(&mut engine, &mut log, Nanos(0), 3);
+        engine.submit(request(2, 100, 2), now).unwrap();
+        drain(&mut engine, &mut log, now, 5);
+        let (_, _, at) = log.tokens.iter().find(|t| t.0 == 2).unwrap();
+        at.since(now)
+    };
+    assert_eq!(first_token(false), Nanos(10_000_000));
+    assert_eq!(first_token(true), Nanos(20_000_000));
+    let (log, _, _) = run_all(EngineConfig { plans_ahead: true, ..config() }, vec![request(1, 600, 2)]);
+    assert_eq!(log.tokens[0].2, Nanos(30_000_000), "an idle engine begins at once");
+}
+
+#[test]
+fn a_run_can_begin_in_the_middle_of_an_answer() {
+    let mut engine = Engine::new(EngineConfig { max_sequences: 1, ..config() }, 1);
+    let mut log = Log::default();
+    assert!(engine.resume(request(1, 100, 20), 15, Nanos(0)));
+    assert!(!engine.resume(request(2, 100, 20), 15, Nanos(0)), "the batch is full");
+    assert_eq!(engine.load().blocks_held, 8, "114 tokens are computed, the last one is not");
+    assert_eq!(drain(&mut engine, &mut log, Nanos(0), 100), Nanos(50_000_000));
+    assert_eq!(log.finished, vec![(1, 20, Finish::Stop)]);
+    assert_eq!(engine.load().blocks_held, 0);
 }
 
 #[test]
@@ -234,13 +265,13 @@ proptest! {
     fn every_request_is_answered_in_full(
         lengths in proptest::collection::vec((1_u32..500, 1_u32..80, 0_u64..4), 1..40),
         cap in 1_u32..12, budget in 1_u32..600, blocks in 40_u32..120, chunked: bool, cache: bool,
-        priority: bool, drafts in 0_u32..4,
+        priority: bool, ahead: bool, drafts in 0_u32..4,
     ) {
         let speculation = (drafts > 0).then_some(Speculation { draft_tokens: drafts, acceptance: Ratio(0.5) });
         let policy = if priority { Policy::Priority } else { Policy::Fcfs };
         let config = EngineConfig {
             max_sequences: cap, token_budget: budget, pool_blocks: blocks, chunked_prefill: chunked,
-            prefix_cache: cache, speculation, policy, ..config()
+            plans_ahead: ahead, prefix_cache: cache, speculation, policy, ..config()
         };
         let requests: Vec<Request> = lengths.iter().zip(1..).map(|(&(prompt, output, prefix), id)| Request {
             content: Content::Shared { prefix, tokens: prompt / 2, own: prefix },

@@ -4,8 +4,9 @@ use intriage_case::{Ratio, Seconds};
 
 use crate::engine::Speculation;
 use crate::faults::Fault;
+use crate::fleet::GoingOn;
 use crate::setup::lognormal;
-use crate::workload::Class;
+use crate::workload::{Class, Lengths};
 
 pub(super) const FAULTS: &[Fault] = &[
     Fault {
@@ -16,23 +17,24 @@ pub(super) const FAULTS: &[Fault] = &[
         apply: |setup, strength, _| {
             setup.lengths(150.0, 300.0);
             setup.rate(12.0);
+            setup.objectives = vec!["ttft.p95=500ms", "itl.p95=30ms"];
             setup.each_engine(|e| e.step.per_sequence = Seconds(320e-6 * strength));
         },
     },
     Fault {
         name: "long-contexts",
-        what: "a few conversations of 26,000 tokens make every step read a mountain of KV",
+        what: "a few conversations of 60,000 tokens make every step read a mountain of KV",
         cause: Some("long-context-kv-read-bound"),
         accept: &[],
         apply: |setup, strength, _| {
             setup.lengths(400.0, 120.0);
-            setup.rate(3.0);
-            let mut long =
-                Class::plain(crate::workload::Lengths::Uniform(24_000, 28_000), lognormal(700.0), 2048);
-            long.share = 0.08;
-            long.prefix = Some(crate::workload::SharedPrefix { groups: 8, tokens: 23_000 });
-            setup.workload.classes.push(long);
-            setup.each_engine(|e| e.step.per_context_token = Seconds(160e-9 * strength));
+            setup.rate(2.5);
+            setup.objectives = vec!["ttft.p95=2s", "itl.p95=15ms"];
+            let talks = (6.0 * strength).min(6.0) as u32;
+            setup.fleet.going_on = (0..talks)
+                .map(|i| GoingOn { prompt: 58_000 + 1000 * i, generated: 200, output: 4000 })
+                .collect();
+            setup.each_engine(|e| e.context_window = 131_072);
         },
     },
     Fault {
@@ -42,7 +44,7 @@ pub(super) const FAULTS: &[Fault] = &[
         accept: &["kv-capacity-limited-queue"],
         apply: |setup, strength, _| {
             setup.lengths(100.0, 700.0);
-            setup.rate(6.0 * strength);
+            setup.rate(8.0 * strength);
             setup.each_engine(|e| e.pool_blocks = 900);
         },
     },
@@ -89,13 +91,18 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "bad-drafter",
-        what: "speculation drafts five tokens a step and hardly any is accepted",
+        what: "a slow drafter proposes five tokens a step and hardly any is accepted",
         cause: Some("speculation-ineffective"),
         accept: &[],
         apply: |setup, _, random| {
             setup.rate(12.0);
+            setup.objectives = vec!["ttft.p95=500ms", "itl.p95=25ms"];
             let acceptance = Ratio(0.10 + 0.06 * random.unit());
-            setup.each_engine(|e| e.speculation = Some(Speculation { draft_tokens: 5, acceptance }));
+            setup.each_engine(|e| {
+                e.speculation = Some(Speculation { draft_tokens: 5, acceptance });
+                // Five passes of the drafter come before each check.
+                e.step.base = Seconds(e.step.base.0 + 0.020);
+            });
         },
     },
     Fault {
@@ -105,8 +112,9 @@ pub(super) const FAULTS: &[Fault] = &[
         accept: &[],
         apply: |setup, strength, _| {
             setup.lengths(300.0, 250.0);
-            setup.rate(4.0);
-            let mut long = Class::plain(crate::workload::Lengths::Uniform(6000, 8000), lognormal(60.0), 512);
+            setup.rate(6.0);
+            setup.objectives = vec!["ttft.p95=500ms", "itl.p99=50ms"];
+            let mut long = Class::plain(Lengths::Uniform(6000, 8000), lognormal(60.0), 512);
             long.share = 0.6 * strength;
             setup.workload.classes.push(long);
         },

@@ -4,7 +4,7 @@ use intriage_case::{Ratio, Seconds};
 
 use crate::engine::WarmUp;
 use crate::faults::Fault;
-use crate::workload::SharedPrefix;
+use crate::workload::{Lengths, SharedPrefix};
 
 pub(super) const FAULTS: &[Fault] = &[
     Fault {
@@ -15,9 +15,10 @@ pub(super) const FAULTS: &[Fault] = &[
         apply: |setup, strength, _| {
             setup.lengths(22_000.0, 150.0);
             if let Some(class) = setup.workload.classes.first_mut() {
-                class.prompt = crate::workload::Lengths::Uniform(18_000, 30_000);
+                class.prompt = Lengths::Uniform(18_000, 30_000);
             }
             setup.rate(0.7 * strength);
+            setup.objectives = vec!["ttft.p95=500ms"];
         },
     },
     Fault {
@@ -29,7 +30,7 @@ pub(super) const FAULTS: &[Fault] = &[
             setup.lengths(5300.0, 100.0);
             setup.rate(5.0 * strength);
             if let Some(class) = setup.workload.classes.first_mut() {
-                class.prompt = crate::workload::Lengths::Uniform(5100, 5600);
+                class.prompt = Lengths::Uniform(5100, 5600);
                 class.prefix = Some(SharedPrefix { groups: 1, tokens: 5000 });
             }
             setup.each_engine(|e| e.prefix_cache = false);
@@ -41,8 +42,8 @@ pub(super) const FAULTS: &[Fault] = &[
         cause: Some("prefill-chunk-budget-too-small"),
         accept: &["token-budget-limited-queue"],
         apply: |setup, strength, _| {
-            setup.lengths(4000.0, 150.0);
-            setup.rate(2.5 * strength.min(1.2));
+            setup.lengths(8000.0, 150.0);
+            setup.rate(0.9 * strength.min(1.2));
             setup.each_engine(|e| e.token_budget = 256);
         },
     },
@@ -64,7 +65,7 @@ pub(super) const FAULTS: &[Fault] = &[
         accept: &[],
         apply: |setup, strength, _| {
             setup.rate(20.0);
-            setup.fleet.front.per_request = Seconds(0.048 * strength);
+            setup.fleet.front.per_request = Seconds(0.056 * strength);
         },
     },
 ];

@@ -4,7 +4,7 @@ use intriage_case::{PerSecond, Requests, Seconds};
 
 use crate::faults::Fault;
 use crate::setup::{Mishap, lognormal};
-use crate::workload::{Arrivals, Class};
+use crate::workload::{Arrivals, Class, Lengths};
 
 pub(super) const FAULTS: &[Fault] = &[
     Fault {
@@ -35,7 +35,7 @@ pub(super) const FAULTS: &[Fault] = &[
         accept: &["long-prompt-compute-bound"],
         apply: |setup, strength, _| {
             setup.lengths(6000.0, 20.0);
-            setup.rate(8.5 * strength.max(1.0));
+            setup.rate(10.5 * strength.max(1.0));
         },
     },
     Fault {
@@ -47,8 +47,8 @@ pub(super) const FAULTS: &[Fault] = &[
             setup.each_engine(|e| e.pool_blocks = 2300);
             setup.rate(12.0);
             let mut giant = Class::plain(lognormal(24_000.0), lognormal(150.0), 512);
-            giant.prompt = crate::workload::Lengths::Uniform(22_000, 26_000);
-            giant.share = 0.06 * strength;
+            giant.prompt = Lengths::Uniform(22_000, 26_000);
+            giant.share = 0.08 * strength;
             setup.workload.classes.push(giant);
         },
     },

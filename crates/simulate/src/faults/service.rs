@@ -14,9 +14,10 @@ pub(super) const HEALTHY: &[Fault] = &[
         cause: None,
         accept: &[],
         apply: |setup, _, _| {
-            setup.rate(5.0);
-            setup.lengths(2400.0, 200.0);
-            setup.each_engine(|e| e.pool_blocks = 2400);
+            // A fixed number of clients: the pool never holds more than theirs.
+            setup.workload.arrivals = Arrivals::Closed { clients: 64, think: Seconds(0.05) };
+            setup.lengths(400.0, 500.0);
+            setup.each_engine(|e| e.pool_blocks = 3600);
         },
     },
 ];
@@ -33,6 +34,8 @@ pub(super) const FAULTS: &[Fault] = &[
                 class.answer = Lengths::Fixed(100_000);
                 class.max_tokens = 600;
             }
+            // Answers of about a hundred tokens used to be done in a second or two.
+            setup.objectives = vec!["ttft.p95=500ms", "e2e.p95=4s"];
         },
     },
     Fault {
