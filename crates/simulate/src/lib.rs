@@ -17,6 +17,7 @@ mod random;
 mod rehearse;
 mod request;
 mod run;
+pub mod serve;
 mod setup;
 mod time;
 pub mod workload;
