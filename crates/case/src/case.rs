@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Intent, Millis};
+use crate::{ClientRequest, Intent, Millis};
 
 /// All that was collected about one server over one window, and what its user wants of it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -23,6 +23,8 @@ pub struct Case {
     pub command_line: Option<String>,
     /// What GPU tools said.
     pub gpu: GpuEvidence,
+    /// Requests as their client saw them.
+    pub client: Vec<ClientRequest>,
     /// What the collector wants a reader to know: what it skipped and why.
     pub notes: Vec<String>,
 }

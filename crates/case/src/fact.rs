@@ -45,6 +45,8 @@ pub enum Source {
     },
     /// Whether and how the server answered the collector.
     Scrape,
+    /// Requests as their client saw them.
+    Client,
 }
 
 /// One value with what it means here.

@@ -2,9 +2,10 @@
 //!
 //! A folder of recordings and a case file share it, so one reader serves both:
 //! `metrics/<unix_ms>.txt`, `metrics/<unix_ms>.failed`, `endpoints/<path with / as __>.json`,
-//! `server.log`, `cmdline.txt`, `dmon.txt`, `smi_q.txt`, and in a case file `case.json`.
+//! `server.log`, `client.jsonl`, `cmdline.txt`, `dmon.txt`, `smi_q.txt`, and in a case file `case.json`.
 //! `truth.json` is for the scoreboard; nothing here reads it.
 
+use crate::client;
 use crate::{Case, LogText, Millis, Scrape, ScrapeOutcome};
 
 /// Puts one file of a recording where it belongs in the case; `false` if the name means nothing here.
@@ -24,6 +25,7 @@ pub fn add(case: &mut Case, name: &str, bytes: Vec<u8>) -> bool {
     }
     match name {
         "cmdline.txt" => case.command_line = Some(text(bytes).trim().to_owned()).filter(|c| !c.is_empty()),
+        "client.jsonl" => case.client = client::read(&text(bytes), &mut case.notes),
         "dmon.txt" => case.gpu.dmon = Some(text(bytes)),
         "smi_q.txt" => case.gpu.smi_q = Some(text(bytes)),
         _ if is_log(name) => {
@@ -43,7 +45,7 @@ pub fn wants(name: &str) -> bool {
     if let Some(file) = name.strip_prefix("endpoints/") {
         return file.strip_suffix(".json").is_some();
     }
-    matches!(name, "cmdline.txt" | "dmon.txt" | "smi_q.txt") || is_log(name)
+    matches!(name, "client.jsonl" | "cmdline.txt" | "dmon.txt" | "smi_q.txt") || is_log(name)
 }
 
 /// The files of a case, in a stable order: the inverse of [`add`].
@@ -62,6 +64,9 @@ pub fn files(case: &Case) -> Vec<(String, Vec<u8>)> {
     }
     for log in &case.logs {
         files.push((log.name.clone(), log.text.clone().into_bytes()));
+    }
+    if !case.client.is_empty() {
+        files.push(("client.jsonl".to_owned(), client::write(&case.client).into_bytes()));
     }
     for (name, content) in
         [("cmdline.txt", &case.command_line), ("dmon.txt", &case.gpu.dmon), ("smi_q.txt", &case.gpu.smi_q)]

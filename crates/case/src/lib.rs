@@ -9,6 +9,7 @@
 //! `intriage-diagnose`. No sockets, no clock, no threads here.
 
 mod case;
+mod client;
 mod fact;
 pub mod file;
 mod histogram;
@@ -20,6 +21,7 @@ mod time;
 mod units;
 
 pub use case::{Case, GpuEvidence, LogText, Scrape, ScrapeOutcome, Target};
+pub use client::ClientRequest;
 pub use fact::{Fact, Source};
 pub use histogram::{Histogram, HistogramError, QuantileBounds};
 pub use intent::{Intent, Objective, ObjectiveMetric, ObjectiveParseError, Profile, Statistic};

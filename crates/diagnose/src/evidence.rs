@@ -7,6 +7,7 @@ use intriage_case::{Objective, ObjectiveMetric, Profile};
 use intriage_engines::{Instance, Observed, Setting};
 
 use crate::account::Account;
+use crate::clients::Clients;
 use crate::floor::Floor;
 use crate::objectives::signal_of;
 use crate::thresholds::{Limit, Thresholds};
@@ -27,6 +28,8 @@ pub struct Evidence<'a> {
     pub account: Account,
     /// What the card could do at best, or why that is not known.
     pub(crate) floor: Result<Floor, String>,
+    /// What the clients saw, or why that is not known.
+    pub(crate) clients: Result<Clients, String>,
     scope: Option<Instance>,
     busy: Vec<usize>,
 }
@@ -41,11 +44,13 @@ impl<'a> Evidence<'a> {
             thresholds,
             account: Account::default(),
             floor: Err(String::new()),
+            clients: Err(String::new()),
             scope,
             busy: Vec::new(),
         };
         evidence.busy = evidence.find_busy();
         evidence.account = Account::of(&evidence);
+        evidence.clients = Clients::of(&evidence);
         evidence.floor = Floor::of(&evidence);
         if let Ok(floor) = &evidence.floor {
             let most = floor.most_prompt_time(&evidence);

@@ -7,6 +7,7 @@
 mod account;
 mod benign;
 pub mod causes;
+mod clients;
 mod diagnosis;
 mod evidence;
 mod floor;

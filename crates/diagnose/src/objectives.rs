@@ -4,13 +4,28 @@ use intriage_case::{Objective, ObjectiveMetric, Seconds, Signal, Statistic};
 
 use crate::diagnosis::ObjectiveResult;
 use crate::evidence::Evidence;
+use crate::thresholds::Limit;
 
 /// How each objective fared. A quantile is only judged where its bucket lies on one side of the limit.
 pub(crate) fn judge_objectives(e: &Evidence<'_>) -> Vec<ObjectiveResult> {
     e.intent.objectives.iter().map(|o| judge_one(e, o)).collect()
 }
 
+/// By the server's figures, and by the clients' where they saw enough: what either misses is missed.
 fn judge_one(e: &Evidence<'_>, objective: &Objective) -> ObjectiveResult {
+    let by_server = judge_by_server(e, objective);
+    let enough = e.clients.as_ref().ok().filter(|c| c.answered as f64 >= e.limit(Limit::MeanSample));
+    match enough.and_then(|c| c.measured(objective.metric, objective.statistic)) {
+        Some(seen) if seen > objective.limit && by_server.met != Some(false) => ObjectiveResult {
+            met: Some(false),
+            measured: format!("{} at the clients, {} at the server", Seconds(seen), by_server.measured),
+            ..by_server
+        },
+        _ => by_server,
+    }
+}
+
+fn judge_by_server(e: &Evidence<'_>, objective: &Objective) -> ObjectiveResult {
     let result = |met, measured| ObjectiveResult { objective: objective.to_string(), met, measured };
     if objective.metric == ObjectiveMetric::Errors {
         return match e.failed_share() {

@@ -70,6 +70,28 @@ impl Given {
         self.endpoint("/server_info", &body)
     }
 
+    /// What clients saw: `n` answers with this first token, head and median gap between pieces, in seconds.
+    pub(crate) fn client(mut self, n: u64, first: f64, headers: f64, gap: f64) -> Self {
+        let seconds = |s| Some(intriage_case::Seconds(s));
+        self.case.client = (0..n)
+            .map(|i| intriage_case::ClientRequest {
+                sent: Millis(1_700_000_000_000 + i * 500),
+                connect: None,
+                headers: seconds(headers),
+                first: seconds(first),
+                last: seconds(first + 1.0),
+                chunks: 100,
+                gap_p50: seconds(gap),
+                gap_max: None,
+                tokens: None,
+                prompt_tokens: None,
+                status: Some(200),
+                error: None,
+            })
+            .collect();
+        self
+    }
+
     /// Adds a server log.
     pub(crate) fn log(mut self, text: &str) -> Self {
         self.case.logs.push(LogText { name: "server.log".into(), text: text.to_owned() });

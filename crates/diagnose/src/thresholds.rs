@@ -59,6 +59,10 @@ thresholds! {
     QueueOfObjective "queue_of_objective" 0.25 Ratio "part of the first-token objective a queue may take" "own";
     PrefillShare "prefill_share" 0.5 Ratio "prefill is the larger half of time to first token" "own";
     DecodeShare "decode_share" 0.5 Ratio "the decode step is the larger half of the gap between tokens" "own";
+    ClientGap "client_gap" 0.1 Seconds "a client this much later than the server has something in between" "catalogue T.gap_abs";
+    Compressed "compressed" 0.7 Ratio "chunks closer together than tokens are made were held back" "catalogue T.itl_compress";
+    PathShare "path_share" 0.8 Ratio "connecting and the head of the answer explain the gap" "catalogue";
+    EqualArrivals "equal_arrivals" 1.25 Ratio "fullest over mean engine by prompts: sharing them evenly gives no more" "own";
     RoofOk "roof_ok" 2.0 Ratio "a step within twice its lower bound is explained by it" "catalogue T.roof_ok";
     RoofBad "roof_bad" 3.0 Ratio "a step of three times its lower bound is not explained by it" "catalogue T.roof_bad";
     OrdinaryPrompt "ordinary_prompt" 3.0 Ratio "a prompt of more than three times the median length is not an ordinary one" "own";

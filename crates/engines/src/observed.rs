@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use intriage_case::{Aggregate, Case, Histogram, Millis, ScrapeOutcome, Series, Signal, Source};
+use intriage_case::{
+    Aggregate, Case, ClientRequest, Histogram, Millis, ScrapeOutcome, Series, Signal, Source,
+};
 
 use crate::config::{Config, Setting, SettingValue, from_command_line, from_json};
 use crate::detect::{Identity, detect};
@@ -63,14 +65,20 @@ pub struct Observed {
     pub log: LogReadings,
     /// What GPU tools tell.
     pub gpu: GpuReadings,
+    /// Requests as their client saw them.
+    pub client: Vec<ClientRequest>,
     /// What a reader should know about the evidence itself.
     pub notes: Vec<String>,
 }
 
 /// Reads a case. Pure: the same case gives the same result anywhere.
 pub fn read(case: &Case) -> Observed {
-    let mut observed =
-        Observed { gpu: read_gpu(&case.gpu), notes: case.notes.clone(), ..Observed::default() };
+    let mut observed = Observed {
+        gpu: read_gpu(&case.gpu),
+        client: case.client.clone(),
+        notes: case.notes.clone(),
+        ..Observed::default()
+    };
     let mut parsed: Vec<(Millis, Exposition<'_>)> = Vec::new();
     for scrape in &case.scrapes {
         match &scrape.outcome {

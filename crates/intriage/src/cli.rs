@@ -29,7 +29,12 @@ enum Command {
         /// A cause, such as kv-capacity-limited-queue.
         cause: Option<String>,
     },
-    /// See a verdict without a server: replays a recording of a real engine that ships inside.
+    /// See the whole thing without a GPU: break a simulated engine, watch it, name the fault, reveal the truth.
+    ///
+    /// Starts a simulated engine with a fault drawn by the seed, sends it the load of its users, watches it
+    /// over HTTP as it would a stranger's server, prints the verdict, and then says what was done to it.
+    /// Takes about 25 seconds.
+    #[command(after_long_help = DEMO_EXAMPLES)]
     Demo(DemoArgs),
     /// Serve a simulated engine over HTTP: vLLM's API and metrics, healthy or broken in a known way.
     ///
@@ -60,6 +65,12 @@ Examples:
   intriage check https://llm.example --bearer-token-file token --log server.log --save incident.case
   intriage check incident.case --format json
   intriage check fixtures/recordings/vllm-h200-maxseqs4";
+
+const DEMO_EXAMPLES: &str = "Examples:
+  intriage demo                              a fault nobody told you
+  intriage demo --list                       all faults
+  intriage demo small-kv-pool --seed 7       this fault, this deployment
+  intriage demo --seed 7 --instant           in virtual time, at once";
 
 const SIMULATE_EXAMPLES: &str = "\
 Examples:
@@ -133,6 +144,20 @@ pub(crate) struct CheckArgs {
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
+    /// The fault, by name; without one the seed draws it.
+    pub(crate) fault: Option<String>,
+    /// List the faults and end.
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Decides the fault, the deployment and its load; the same seed gives the same case.
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// How wrong it is: 1 is a plain case, 2 a severe one.
+    #[arg(long, default_value_t = 1.0, value_parser = strength)]
+    pub(crate) strength: f64,
+    /// Run in virtual time, without sockets and without waiting.
+    #[arg(long)]
+    pub(crate) instant: bool,
     /// Output for people or for machines.
     #[arg(long, default_value = "text")]
     pub(crate) format: Format,

@@ -6,7 +6,7 @@ use intriage_case::Millis;
 
 /// Now, in milliseconds since the Unix epoch.
 #[expect(clippy::disallowed_methods, reason = "a live scrape must be stamped with the time it was made")]
-pub(crate) fn now() -> Millis {
+pub fn now() -> Millis {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Millis(since.as_millis() as u64)
 }

@@ -12,6 +12,7 @@ mod tls;
 mod truth;
 mod url;
 
+pub use clock::now;
 pub use folder::{MAX_FILE, OpenError, open, read_log, save};
 pub use http::{Access, FetchError, Limits};
 pub use live::{LiveError, Progress, Watch, watch};

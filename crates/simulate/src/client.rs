@@ -1,6 +1,6 @@
 //! What a client sees of an answer after the path between has had its way with it.
 
-use serde_json::json;
+use intriage_case::{ClientRequest, Millis, Tokens};
 
 use crate::request::Request;
 use crate::setup::Path;
@@ -73,24 +73,23 @@ impl ClientView {
         self.sent + self.last.unwrap_or(self.headers) >= from
     }
 
-    /// The line of a client's record.
-    pub(crate) fn line(&self, epoch_ms: u64) -> String {
-        let seconds = |t: Nanos| t.seconds().0;
-        json!({
-            "sent": epoch_ms as f64 + self.sent.0 as f64 / 1e6,
-            "connect": null,
-            "headers": seconds(self.headers),
-            "first": self.first.map(seconds),
-            "last": self.last.map(seconds),
-            "chunks": self.events,
-            "gap_p50": self.gaps.get(self.gaps.len() / 2).copied().map(seconds),
-            "gap_max": self.gaps.last().copied().map(seconds),
-            "tokens": if self.status == 200 { Some(self.tokens) } else { None },
-            "prompt_tokens": self.prompt,
-            "status": self.status,
-            "error": if self.status == 200 { None } else { Some(format!("HTTP {}", self.status)) },
-        })
-        .to_string()
+    /// The client's record of it.
+    pub(crate) fn record(&self, epoch_ms: u64) -> ClientRequest {
+        let answered = self.status == 200;
+        ClientRequest {
+            sent: Millis(epoch_ms + self.sent.0 / 1_000_000),
+            connect: None,
+            headers: Some(self.headers.seconds()),
+            first: self.first.map(Nanos::seconds),
+            last: self.last.map(Nanos::seconds),
+            chunks: self.events as u32,
+            gap_p50: self.gaps.get(self.gaps.len() / 2).map(|g| g.seconds()),
+            gap_max: self.gaps.last().map(|g| g.seconds()),
+            tokens: answered.then_some(Tokens(f64::from(self.tokens))),
+            prompt_tokens: Some(Tokens(f64::from(self.prompt))),
+            status: Some(self.status),
+            error: (!answered).then(|| format!("HTTP {}", self.status)),
+        }
     }
 }
 

@@ -88,7 +88,8 @@ impl<'a> Watcher<'a> {
         self.files.extend(endpoints.map(|(name, body)| (name.to_owned(), body.to_string().into_bytes())));
         let from = Nanos::from_seconds(self.window.from);
         let seen = self.clients.iter().filter(|c| c.ended(from));
-        let lines: Vec<String> = seen.map(|c| c.line(EPOCH_MS)).collect();
+        let lines: Vec<String> =
+            seen.filter_map(|c| serde_json::to_string(&c.record(EPOCH_MS)).ok()).collect();
         self.files.push(("client.jsonl".to_owned(), lines.join("\n").into_bytes()));
         self.files
     }

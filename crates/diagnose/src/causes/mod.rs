@@ -9,8 +9,10 @@ mod behaviour;
 mod decode;
 mod measurement;
 mod memory;
+mod network;
 mod prefill;
 mod queueing;
+mod routing;
 mod shared;
 
 use intriage_engines::{Engine, VersionRange};
@@ -33,6 +35,10 @@ pub enum Class {
     Memory,
     /// Errors and rejections.
     Api,
+    /// Which replica gets a request.
+    Routing,
+    /// The way between client and server.
+    Network,
     /// Whether the figures can be trusted at all.
     Measurement,
 }
@@ -47,6 +53,8 @@ impl Class {
             Self::Decode => "decode",
             Self::Memory => "memory",
             Self::Api => "api",
+            Self::Routing => "routing",
+            Self::Network => "network",
             Self::Measurement => "measurement",
         }
     }
@@ -195,6 +203,8 @@ pub fn catalogue() -> impl Iterator<Item = &'static Cause> {
         decode::CAUSES,
         memory::CAUSES,
         api::CAUSES,
+        routing::CAUSES,
+        network::CAUSES,
         measurement::CAUSES,
     ]
     .into_iter()

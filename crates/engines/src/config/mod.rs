@@ -88,7 +88,7 @@ fn trust(source: &Source) -> u8 {
         Source::Log { .. } => 2,
         Source::CommandLine => 3,
         Source::Default { .. } => 5,
-        Source::Derived { .. } | Source::Gpu { .. } | Source::Scrape => 4,
+        Source::Derived { .. } | Source::Gpu { .. } | Source::Scrape | Source::Client => 4,
     }
 }
 

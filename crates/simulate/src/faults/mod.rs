@@ -56,6 +56,11 @@ pub fn draw(seed: u64) -> &'static Fault {
 }
 
 impl Fault {
+    /// Whether an answer (a cause of the catalogue, or none) is the true one or as good.
+    pub fn is_named_by(&self, cause: Option<&str>) -> bool {
+        cause == self.cause || cause.is_some_and(|c| self.accept.contains(&c))
+    }
+
     /// A deployment with this fault. A strength of 1 is a plain case of it, 2 a severe one.
     pub fn setup(&self, seed: u64, strength: f64) -> Setup {
         let mut setup = Setup::healthy(seed);

@@ -12,7 +12,7 @@ pub(super) const FAULTS: &[Fault] = &[
         what: "a proxy holds the stream back and passes it on in large pieces",
         cause: Some("proxy-response-buffering"),
         accept: &[],
-        apply: |setup, strength, _| setup.path.buffer = Some(Bytes(8192.0 * strength)),
+        apply: |setup, strength, _| setup.path.buffer = Some(Bytes(32_768.0 * strength)),
     },
     Fault {
         name: "far-away",

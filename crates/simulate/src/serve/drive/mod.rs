@@ -1,15 +1,13 @@
 //! Sends a workload over real HTTP and writes down, request by request, what the client saw.
 
 mod prompt;
-mod record;
 mod send;
 
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use intriage_case::Seconds;
-pub use record::ClientRequest;
+use intriage_case::{ClientRequest, Seconds};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 

@@ -142,8 +142,8 @@ impl Seen {
                 chunks: 0,
                 gap_p50: None,
                 gap_max: None,
-                tokens: Tokens(0.0),
-                prompt_tokens: Tokens(f64::from(prompt)),
+                tokens: None,
+                prompt_tokens: Some(Tokens(f64::from(prompt))),
                 status: None,
                 error: None,
             },
@@ -187,7 +187,7 @@ impl Seen {
         let at = |index: usize| self.gaps.get(index).map(|gap| Seconds(f64::from(*gap)));
         self.record.gap_p50 = at(self.gaps.len() / 2);
         self.record.gap_max = at(self.gaps.len().wrapping_sub(1));
-        self.record.tokens = Tokens(self.counted.unwrap_or(f64::from(self.record.chunks)));
+        self.record.tokens = self.counted.map(Tokens);
         self.record
     }
 }

@@ -1,0 +1,60 @@
+//! What clients see beyond what the server says.
+
+use intriage_case::{Fact, Quantity, Ratio, Seconds, Source};
+
+use crate::clients::Clients;
+use crate::diagnosis::{Impact, ImpactOn};
+use crate::evidence::Evidence;
+use crate::thresholds::Limit;
+use crate::weighing::Test;
+
+/// A fact of the client's record.
+pub(super) fn seen(says: String, value: impl Into<Quantity>) -> Fact {
+    Fact { says, value: Some(value.into()), limit: None, signal: None, source: Source::Client }
+}
+
+/// Clients get their first token much later than the server gives it.
+pub(super) fn clients_are_later(e: &Evidence<'_>, clients: &Result<Clients, String>) -> Test {
+    let clients = match clients {
+        Ok(clients) => clients,
+        Err(why) => return Test::Unknown(why.clone()),
+    };
+    let later = clients.later();
+    let says = format!(
+        "clients see the first token after {}, the server gives it after {}",
+        Seconds(clients.ttft),
+        Seconds(clients.server_ttft)
+    );
+    Test::when(later >= e.limit(Limit::ClientGap), seen(says, Seconds(later)))
+}
+
+/// The pieces of an answer come closer together than its tokens are made: they were held back.
+pub(super) fn pieces_come_together(e: &Evidence<'_>, clients: &Result<Clients, String>) -> Test {
+    let Ok(Clients { gap: Some(gap), server_gap: Some(made), .. }) = clients else {
+        return Test::Unknown("the client's record has no times of the pieces of an answer".into());
+    };
+    let Some(share) = Ratio::of(*gap, *made) else {
+        return Test::Unknown("the server's token gap is zero".into());
+    };
+    let says = format!(
+        "half of the pieces reach the client within {} of the one before, but a token takes {}",
+        Seconds(*gap),
+        Seconds(*made)
+    );
+    Test::when(share.get() < e.limit(Limit::Compressed), seen(says, Seconds(*gap)))
+}
+
+/// What the way costs a request.
+pub(super) fn way_impact(clients: &Result<Clients, String>, time: f64) -> Impact {
+    let share = clients.as_ref().ok().and_then(|c| Ratio::of(time, c.e2e)).unwrap_or(Ratio(0.0));
+    let share = Ratio(share.get().clamp(0.0, 1.0));
+    Impact {
+        on: ImpactOn::Ttft,
+        share,
+        time: Some(Seconds(time)),
+        says: format!(
+            "{} between server and client per request, {share} of what the client waits",
+            Seconds(time)
+        ),
+    }
+}

@@ -1,0 +1,57 @@
+//! Each engine behind the address on its own.
+
+use intriage_case::{Seconds, Signal};
+use intriage_engines::Instance;
+
+use crate::evidence::Evidence;
+
+/// One engine's part of the window.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct EngineView {
+    /// Its label, such as `2`.
+    pub(super) name: String,
+    /// Requests running and waiting on average over the busy scrapes.
+    pub(super) running: f64,
+    pub(super) waiting: f64,
+    /// Prompt tokens it got.
+    pub(super) prompts: f64,
+    /// How long its tokens have stood still at the end of the window while it held requests.
+    pub(super) still: Seconds,
+    /// Requests it holds at the end.
+    pub(super) holds: f64,
+}
+
+/// The engines behind the address; empty where there is only one.
+pub(super) fn engines(e: &Evidence<'_>) -> Vec<EngineView> {
+    let instances = e.observed.instances();
+    if instances.len() < 2 { Vec::new() } else { instances.iter().map(|i| view(e, i)).collect() }
+}
+
+fn view(e: &Evidence<'_>, instance: &Instance) -> EngineView {
+    let series = |signal| e.observed.series(signal, Some(instance), None);
+    let mean = |signal| series(signal).and_then(|s| s.mean_at(e.busy())).unwrap_or(0.0);
+    let last = |signal| series(signal).and_then(|s| s.last()).unwrap_or(0.0);
+    EngineView {
+        name: instance.engine.clone().unwrap_or_default(),
+        running: mean(Signal::RequestsRunning),
+        waiting: mean(Signal::RequestsWaiting),
+        prompts: series(Signal::TokensPrompt).and_then(|s| s.counter()).map_or(0.0, |c| c.delta),
+        still: stands_still(e, instance),
+        holds: last(Signal::RequestsRunning) + last(Signal::RequestsWaiting),
+    }
+}
+
+/// From the last scrape before which its tokens moved to the end of the window.
+fn stands_still(e: &Evidence<'_>, instance: &Instance) -> Seconds {
+    let Some(tokens) = e.observed.series(Signal::TokensGenerated, Some(instance), None) else {
+        return Seconds(0.0);
+    };
+    let times = &e.observed.times;
+    let moved = (1..times.len())
+        .rev()
+        .find(|&i| matches!((tokens.at(i - 1), tokens.at(i)), (Some(before), Some(now)) if now > before));
+    match (times.last(), times.get(moved.unwrap_or(0))) {
+        (Some(end), Some(then)) => end.since(*then),
+        _ => Seconds(0.0),
+    }
+}
