@@ -24,6 +24,7 @@ pub fn fleet() -> FleetConfig {
         max_sequences: 8,
         token_budget: 2048,
         chunked_prefill: true,
+        plans_ahead: false,
         block_tokens: 16,
         pool_blocks: 4096,
         prefix_cache: true,
@@ -35,7 +36,7 @@ pub fn fleet() -> FleetConfig {
         step: StepTime::constant(Seconds(0.002)),
     };
     let front = Front { per_request: Seconds(0.0005), per_prompt_token: Seconds(0.0) };
-    FleetConfig { engines: vec![engine], router: Router::RoundRobin, front }
+    FleetConfig { engines: vec![engine], router: Router::RoundRobin, front, going_on: Vec::new() }
 }
 
 pub fn serve() -> Site {
