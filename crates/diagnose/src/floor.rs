@@ -26,6 +26,8 @@ pub(crate) struct Floor {
     pub(crate) reached: (f64, f64),
     /// The lowest share of the peak FLOP/s that good software reaches while it computes prompts.
     pub(crate) reached_by_prompts: f64,
+    /// Whether the card has a link of its own to its neighbours.
+    pub(crate) linked: bool,
     /// How it was found.
     pub(crate) how: String,
 }
@@ -95,7 +97,18 @@ impl Floor {
         );
         let reached = (gpu.mbu.0.get(), gpu.mbu.1.get());
         let reached_by_prompts = gpu.mfu.0.get();
-        Self { gpu: name, weights, context, decode, prefill, live, reached, reached_by_prompts, how }
+        Self {
+            gpu: name,
+            weights,
+            context,
+            decode,
+            prefill,
+            live,
+            reached,
+            reached_by_prompts,
+            linked: gpu.link.is_some(),
+            how,
+        }
     }
 
     /// The most of the time that computing prompts can take, as a share: what the floor asks for at the
@@ -161,4 +174,52 @@ fn prefill_of_sizes(e: &Evidence<'_>, gpu: &Gpu, weights: Bytes, prompt: f64) ->
     let FlopPerSecond(peak) = gpu.peak(Math::Bf16)?;
     let parameters = (weights.get() / 2.0) as u64;
     Some(formulas::prefill(parameters, 0, Tokens(prompt), FlopPerSecond(peak)).get())
+}
+
+#[cfg(test)]
+mod tests {
+    use intriage_case::Signal::*;
+
+    use crate::testing::Given;
+
+    const START: &str = "INFO [core.py:1] Initializing a V1 LLM engine (v0.26.0) with config: model='/m', device_config=cuda, load_format=auto\n\
+        INFO [gpu_model_runner.py:1] Model loading took 14.99 GiB memory and 2.1 seconds\n\
+        INFO [gpu_worker.py:1] Available KV cache memory: 113.6 GiB\n";
+
+    fn eight_b() -> Given {
+        Given::vllm("0.26.0")
+            .log(START)
+            .pool(930_000.0)
+            .gauge(RequestsRunning, 10.0)
+            .gauge(KvUsage, 0.01)
+            .observed(LatencyItl, &[(0.008, 10_000.0)])
+            .observed(TokensPromptEach, &[(512.0, 100.0)])
+    }
+
+    fn floor(given: &Given) -> Result<super::Floor, String> {
+        given.with_evidence(|e| e.floor.clone())
+    }
+
+    #[test]
+    fn sizes_in_the_log_are_enough_to_know_the_floor() {
+        let floor = floor(&eight_b().smi_q("NVIDIA H200")).unwrap();
+        // 16.1 GB / 4.8 TB/s, and 9,300 tokens of 131 kB.
+        assert!((floor.weights - 3.35e-3).abs() < 0.05e-3, "{floor:?}");
+        assert!((floor.context - 0.25e-3).abs() < 0.02e-3, "{floor:?}");
+        assert!(floor.prefill.is_some_and(|p| (7e-3..10e-3).contains(&p)), "{floor:?}");
+    }
+
+    #[test]
+    fn a_pace_that_beats_the_bound_refutes_the_bound() {
+        let impossible = eight_b().smi_q("NVIDIA H200").observed(LatencyItl, &[(0.002, 10_000.0)]);
+        assert!(floor(&impossible).unwrap_err().contains("not what it seems"));
+    }
+
+    #[test]
+    fn what_is_missing_is_said() {
+        assert!(floor(&eight_b()).unwrap_err().contains("which GPU"));
+        let unknown = Given::vllm("0.26.0").smi_q("NVIDIA H200").gauge(RequestsRunning, 1.0);
+        assert!(floor(&unknown).unwrap_err().contains("how large the model is"));
+        assert!(floor(&eight_b().smi_q("Voodoo 2")).unwrap_err().contains("not known"));
+    }
 }

@@ -132,12 +132,6 @@ mod tests {
     use crate::diagnosis::Outcome;
     use crate::testing::Given;
 
-    fn card(name: &str) -> String {
-        format!(
-            r#"{{"model_config":{{"model":"meta-llama/Llama-3.1-8B"}},"system_env":{{"nvidia_gpu_models":"GPU 0: {name}"}}}}"#
-        )
-    }
-
     /// Scenario F17: an 8B model on an L4, 66 ms a token where 30 ms are wanted.
     fn slow() -> Given {
         Given::vllm("0.28.0")
@@ -158,14 +152,14 @@ mod tests {
 
     #[test]
     fn an_8b_model_on_an_l4_is_as_fast_as_its_memory() {
-        let j = slow().endpoint("/server_info", &card("NVIDIA L4")).judge(&CAUSE);
+        let j = slow().on_card("NVIDIA L4", "meta-llama/Llama-3.1-8B").judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::Confirmed, "{j:?}");
         assert!(j.says.contains("the memory is the limit"), "{}", j.says);
     }
 
     #[test]
     fn the_same_pace_on_an_h100_has_another_reason() {
-        let j = slow().endpoint("/server_info", &card("NVIDIA H100 80GB HBM3")).judge(&CAUSE);
+        let j = slow().on_card("NVIDIA H100 80GB HBM3", "meta-llama/Llama-3.1-8B").judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::RuledOut);
         assert!(j.against[0].says.contains("times the least it could"), "{:?}", j.against);
     }

@@ -237,6 +237,39 @@ mod tests {
         assert!(j.confidence <= 0.6 && j.says.contains("no kernel runs 65 %"), "{}", j.says);
     }
 
+    /// Without readings of the card, its floor tells: 8B on an H100 needs 5 ms a token.
+    fn slow_on_a_known_card() -> Given {
+        Given::vllm("0.28.0")
+            .on_gpu()
+            .pool(430_000.0)
+            .gauge(RequestsRunning, 8.0)
+            .gauge(RequestsWaiting, 0.0)
+            .gauge(KvUsage, 0.02)
+            .observed(LatencyTtft, &[(0.1, 500.0)])
+            .observed(LatencyItl, &[(0.055, 100_000.0)])
+            .observed(LatencyDecode, &[(5.5, 500.0)])
+            .observed(TokensPromptEach, &[(300.0, 500.0)])
+            .finished("stop", 500.0)
+            .objective("itl.p95=30ms")
+            .on_card("NVIDIA H100 80GB HBM3", "meta-llama/Llama-3.1-8B")
+    }
+
+    #[test]
+    fn a_step_far_above_its_floor_is_likely_the_host() {
+        let j = slow_on_a_known_card().judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+        assert!(j.says.contains("outside the kernels"), "{}", j.says);
+    }
+
+    #[test]
+    fn the_same_step_near_the_floor_of_a_small_card_is_not() {
+        let small = slow_on_a_known_card().on_card("NVIDIA L4", "meta-llama/Llama-3.1-8B");
+        assert_eq!(
+            small.observed(LatencyItl, &[(0.066, 100_000.0)]).judge(&CAUSE).outcome,
+            Outcome::RuledOut
+        );
+    }
+
     #[test]
     fn a_busy_card_rules_it_out() {
         assert_eq!(waiting_card().gpu_busy(80).judge(&CAUSE).outcome, Outcome::RuledOut);

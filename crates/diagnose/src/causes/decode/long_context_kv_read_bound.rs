@@ -82,10 +82,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 fn judge(e: &Evidence<'_>) -> Judgement {
     let fit = fit_gaps(e, live_tokens(e), "the number of live tokens");
     let by_physics = physics_explains(e);
-    let w = Weighing::new()
-        .requires(pace_is_missed(e))
-        .refuted_by(contexts_are_short(e))
-        .refuted_by(thrown_back(e));
+    let w = Weighing::new().requires(pace_is_missed(e)).refuted_by(thrown_back(e));
     if let Some((fact, says, time)) = by_physics {
         return w
             .requires(Test::Holds(fact))
@@ -97,6 +94,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     let w = w
         .requires(gaps_follow_tokens(e, fit.as_ref()))
         .requires(not_the_batch(e))
+        .refuted_by(contexts_are_short(e))
         .supports(context_is_the_larger_part(e))
         .at_most_likely(0.6);
     let Ok(fit) = fit else {
@@ -220,6 +218,20 @@ mod tests {
         let j = judge_with_gaps(&growing(), &CAUSE, &gaps());
         assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
         assert!(j.says.contains("6 requests") && j.confidence <= 0.6, "{} {}", j.says, j.confidence);
+    }
+
+    #[test]
+    fn on_a_known_card_the_arithmetic_confirms_it() {
+        let steady = growing()
+            .gauge(KvUsage, 0.84)
+            .observed(LatencyItl, &[(0.026, 20_000.0)])
+            .on_card("NVIDIA H100 80GB HBM3", "meta-llama/Llama-3.1-8B");
+        let j = steady.judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
+        assert!(j.facts_for.iter().any(|f| f.says.contains("361,200 tokens of live context")), "{j:#?}");
+        // A twentieth of the context is read in a moment: the same pace then has another reason.
+        let j = steady.gauge(KvUsage, 0.04).judge(&CAUSE);
+        assert_ne!(j.outcome, Outcome::Confirmed);
     }
 
     #[test]
