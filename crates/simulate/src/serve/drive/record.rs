@@ -15,16 +15,16 @@ pub struct ClientRequest {
     pub first: Option<Seconds>,
     /// Until the last token came.
     pub last: Option<Seconds>,
-    /// Pieces of the stream with tokens in them.
+    /// Pieces of the stream with text in them.
     pub chunks: u32,
     /// Median time between two pieces.
     pub gap_p50: Option<Seconds>,
     /// Longest time between two pieces.
     pub gap_max: Option<Seconds>,
-    /// Tokens of the answer, as the server counted them, or else pieces.
-    pub tokens: Tokens,
-    /// Tokens of the prompt, as sent.
-    pub prompt_tokens: Tokens,
+    /// Tokens of the answer, as the server counted them.
+    pub tokens: Option<Tokens>,
+    /// Tokens of the prompt.
+    pub prompt_tokens: Option<Tokens>,
     /// HTTP status; `None` without an answer.
     pub status: Option<u16>,
     /// What went wrong, the client's own giving up included.
