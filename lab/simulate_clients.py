@@ -83,7 +83,7 @@ def vllm_bench(intriage, folder):
         amount = ["--num-prompts", str(REQUESTS), "--request-rate", "20", "--disable-tqdm"]
         result = ["--save-result", "--result-dir", str(folder), "--result-filename", "bench.json"]
         vllm = [TB / "vllm/bin/vllm", "bench", "serve", "--backend", "vllm", "--dataset-name", "random"]
-        run([*vllm, *target, *lengths, *amount, *result], 180)
+        run([*vllm, *target, *lengths, *amount, *result], 300)
     told = json.loads((folder / "bench.json").read_text())
     must(told["completed"] == REQUESTS, f"{told['completed']} of {REQUESTS} requests completed")
     must(told["total_output_tokens"] == REQUESTS * ANSWER, f"{told['total_output_tokens']} tokens came out")
@@ -103,7 +103,7 @@ def guidellm(intriage, folder):
             "--output": f"kind=json,path={folder / 'guidellm.json'}",
         }
         words = [word for pair in options.items() for word in pair]
-        run([TB / "guidellm/bin/guidellm", "run", *words, "--disable-progress"], 180)
+        run([TB / "guidellm/bin/guidellm", "run", *words, "--disable-progress"], 300)
     metrics = json.loads((folder / "guidellm.json").read_text())["benchmarks"][0]["metrics"]
     totals = metrics["request_totals"]
     must(totals["successful"] == REQUESTS and totals["errored"] == 0, f"requests: {totals}")

@@ -35,10 +35,10 @@ impl Clients {
         let (Some(from), Some(to)) = (e.observed.times.first(), e.observed.times.last()) else {
             return Err("there is no window to compare the client's record with".into());
         };
+        // Those whose first token came in the window, as in the server's figure.
         let inside = |r: &&ClientRequest| {
-            let ended =
-                r.last.map_or(r.sent, |last| Millis(r.sent.0 + (last.get().max(0.0) * 1000.0) as u64));
-            r.first.is_some() && ended >= *from && r.sent <= *to
+            let first = r.first.map(|first| Millis(r.sent.0 + (first.get().max(0.0) * 1000.0) as u64));
+            first.is_some_and(|first| first >= *from && first <= *to)
         };
         let answered: Vec<&ClientRequest> = all.iter().filter(inside).collect();
         let server_ttft =

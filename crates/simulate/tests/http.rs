@@ -3,11 +3,11 @@
 
 mod support;
 
-use intriage_case::Seconds;
-use intriage_simulate::Mishap;
+use intriage_case::{Ratio, Seconds};
+use intriage_simulate::{Mishap, Speculation};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use support::{Site, fleet, serve, serve_with};
+use support::{Site, fleet, serve, serve_config, serve_with};
 
 const CHAT: &str = "/v1/chat/completions";
 const COMPLETE: &str = "/v1/completions";
@@ -271,6 +271,50 @@ fn a_crash_ends_open_streams_with_an_error_and_then_the_server() {
     assert!(events.len() > 1);
     assert_eq!(events.last().unwrap()["error"]["code"], 500);
     site.wait_until_gone();
+}
+
+#[test]
+fn a_hung_engine_keeps_its_requests_and_the_server_still_answers() {
+    let site = serve_with(fleet(), Some(Mishap::Hang { after: Seconds(0.1), engine: None }));
+    let open = site.open(COMPLETE, &endless());
+    site.wait_for("vllm:num_requests_running", 1.0);
+    let tokens = site.wait_until_still("vllm:generation_tokens_total");
+    assert!(tokens < 4000.0, "{tokens}");
+    assert_eq!(site.metric("vllm:num_requests_running", ""), 1.0);
+    assert_eq!(site.get("/health").status, 200);
+    drop(open);
+}
+
+#[test]
+fn adapters_are_models_of_their_own() {
+    let site = serve_config(|config| config.adapters = 2);
+    let status = |model: &str| site.post(COMPLETE, &json!({"model": model, "prompt": "x"})).status;
+    assert_eq!((status("sim"), status("sim-adapter-1"), status("sim-adapter-2")), (200, 200, 404));
+    let models = site.get("/v1/models").json();
+    assert_eq!(models["data"][2]["id"], "sim-adapter-1");
+    assert_eq!(models["data"][2]["parent"], "sim");
+}
+
+#[test]
+fn tokens_of_one_step_share_a_chunk() {
+    let mut fleet = fleet();
+    fleet.engines[0].speculation = Some(Speculation { draft_tokens: 3, acceptance: Ratio(1.0) });
+    let site = serve_with(fleet, None);
+    let body = json!({"prompt": "x", "max_tokens": 9, "ignore_eos": true, "stream": true});
+    let events = site.post(COMPLETE, &body).events();
+    let words: Vec<usize> =
+        events.iter().map(|e| e["choices"][0]["text"].as_str().unwrap().split_whitespace().count()).collect();
+    assert_eq!(words, [1, 4, 4], "one token from the prompt, then a step of one and three accepted drafts");
+}
+
+#[test]
+fn a_slow_front_end_is_waited_for_before_the_engine_sees_the_request() {
+    let mut fleet = fleet();
+    fleet.front.per_request = Seconds(0.3);
+    let site = serve_with(fleet, None);
+    site.post(COMPLETE, &json!({"prompt": "x", "max_tokens": 1}));
+    assert!(site.metric("vllm:time_to_first_token_seconds_sum", "") >= 0.3);
+    assert!(site.metric("vllm:request_queue_time_seconds_sum", "") < 0.3, "it waited before the queue");
 }
 
 /// One server for all cases: it must survive them together.

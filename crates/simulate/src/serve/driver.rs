@@ -86,6 +86,10 @@ impl Driver {
 
     /// Runs until nobody is left to give commands, or the server has died of its engine.
     pub(super) async fn run(mut self, mut commands: UnboundedReceiver<Command>) -> Lag {
+        // Conversations may be going on already.
+        for engine in 0..self.busy.len() {
+            self.begin_step(engine, Nanos::ZERO);
+        }
         loop {
             let next = self.due.peek().and_then(|Reverse((at, ..))| self.instant(*at));
             tokio::select! {

@@ -24,6 +24,7 @@ pub fn fleet() -> FleetConfig {
         max_sequences: 8,
         token_budget: 2048,
         chunked_prefill: true,
+        plans_ahead: false,
         block_tokens: 16,
         pool_blocks: 4096,
         prefix_cache: true,
@@ -35,7 +36,7 @@ pub fn fleet() -> FleetConfig {
         step: StepTime::constant(Seconds(0.002)),
     };
     let front = Front { per_request: Seconds(0.0005), per_prompt_token: Seconds(0.0) };
-    FleetConfig { engines: vec![engine], router: Router::RoundRobin, front }
+    FleetConfig { engines: vec![engine], router: Router::RoundRobin, front, going_on: Vec::new() }
 }
 
 pub fn serve() -> Site {
@@ -43,9 +44,15 @@ pub fn serve() -> Site {
 }
 
 pub fn serve_with(fleet: FleetConfig, mishap: Option<Mishap>) -> Site {
+    serve_config(|config| (config.fleet, config.mishap) = (fleet, mishap))
+}
+
+pub fn serve_config(change: impl FnOnce(&mut ServeConfig)) -> Site {
     let identity =
         Identity { model: "sim".into(), checkpoint: "org/sim".into(), gpu: "none".into(), eager: false };
-    let config = ServeConfig { fleet, identity, answers: Lengths::Fixed(20), adapters: 0, mishap, seed: 1 };
+    let answers = Lengths::Fixed(20);
+    let mut config = ServeConfig { fleet: fleet(), identity, answers, adapters: 0, mishap: None, seed: 1 };
+    change(&mut config);
     let running = start(config, local()).unwrap();
     Site { address: running.address(), running: Some(running) }
 }
@@ -150,6 +157,20 @@ impl Site {
         while self.metric(name, "") != value {
             assert!(began.elapsed() < PATIENCE, "{name} never became {value}");
             std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Waits until a counter stands still for a while; where.
+    pub fn wait_until_still(&self, name: &str) -> f64 {
+        let (began, mut last) = (std::time::Instant::now(), f64::NAN);
+        loop {
+            let value = self.metric(name, "");
+            if value == last {
+                return value;
+            }
+            assert!(began.elapsed() < PATIENCE, "{name} still rises");
+            last = value;
+            std::thread::sleep(Duration::from_millis(200));
         }
     }
 

@@ -57,7 +57,8 @@ fn settings(config: &ServeConfig) -> Map<String, Value> {
         "scheduler_config",
         json!({
             "max_num_seqs": engine.max_sequences, "max_num_batched_tokens": engine.token_budget,
-            "enable_chunked_prefill": engine.chunked_prefill, "policy": policy, "scheduling_policy": policy,
+            "enable_chunked_prefill": engine.chunked_prefill, "async_scheduling": engine.plans_ahead,
+            "policy": policy, "scheduling_policy": policy,
             "max_num_queued_reqs": engine.queue_limit,
         }),
     );

@@ -124,8 +124,6 @@ struct Seen {
     start: Instant,
     record: ClientRequest,
     gaps: Vec<f32>,
-    /// What the server counted.
-    counted: Option<f64>,
     done: bool,
 }
 
@@ -148,7 +146,6 @@ impl Seen {
                 error: None,
             },
             gaps: Vec::new(),
-            counted: None,
             done: false,
         }
     }
@@ -167,7 +164,7 @@ impl Seen {
             self.record.error = Some(message.unwrap_or("an error without a message").to_owned());
         } else if memchr::memmem::find(data, b"\"choices\":[]").is_some() {
             let told: Value = serde_json::from_slice(data).unwrap_or_default();
-            self.counted = told.pointer("/usage/completion_tokens").and_then(Value::as_f64);
+            self.record.tokens = told.pointer("/usage/completion_tokens").and_then(Value::as_f64).map(Tokens);
         } else {
             self.chunk(now);
         }
@@ -187,7 +184,6 @@ impl Seen {
         let at = |index: usize| self.gaps.get(index).map(|gap| Seconds(f64::from(*gap)));
         self.record.gap_p50 = at(self.gaps.len() / 2);
         self.record.gap_max = at(self.gaps.len().wrapping_sub(1));
-        self.record.tokens = self.counted.map(Tokens);
         self.record
     }
 }
