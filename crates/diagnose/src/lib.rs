@@ -11,6 +11,7 @@ mod diagnosis;
 mod evidence;
 mod judge;
 mod objectives;
+mod prediction;
 mod rank;
 mod segments;
 #[cfg(test)]
@@ -26,5 +27,6 @@ pub use diagnosis::{
 };
 pub use evidence::Evidence;
 pub use judge::diagnose;
+pub use prediction::{Estimate, Fit, Foreseen, Prediction, Times};
 pub use thresholds::{Limit, ThresholdError, Thresholds};
 pub use weighing::{Advice, Judgement, Test, Weighing};
