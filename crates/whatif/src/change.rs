@@ -21,6 +21,8 @@ pub enum Change {
     Replicas(u32),
     /// Arrivals against those of the window.
     Arrivals(Ratio),
+    /// Prompts against those of the window, in length.
+    Prompts(Ratio),
     /// Answers against those of the window, in length.
     Answers(Ratio),
 }
@@ -57,6 +59,7 @@ impl Changed {
             }
             Change::Replicas(n) => self.replicas = n.clamp(1, 64),
             Change::Arrivals(factor) => self.arrivals = factor.get().clamp(0.0, 100.0),
+            Change::Prompts(factor) => class.prompt = scaled(&class.prompt, factor.get().clamp(0.0, 100.0)),
             Change::Answers(factor) => class.answer = scaled(&class.answer, factor.get().clamp(0.0, 100.0)),
         }
     }

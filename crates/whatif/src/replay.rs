@@ -104,8 +104,13 @@ impl Sink for Record {
         if sequence.request.id.0 < RESUMED
             && let (Some(scheduled), Some(first)) = (sequence.scheduled_at, sequence.first_token)
         {
-            self.before_queue.add(sequence.queued.since(sequence.request.arrival));
-            self.queue.add(scheduled.since(sequence.queued));
+            // The backlog was queued long before the replay handed it over.
+            if sequence.request.arrival >= self.from {
+                self.before_queue.add(sequence.queued.since(sequence.request.arrival));
+                self.queue.add(scheduled.since(sequence.queued));
+            } else {
+                self.queue.add(scheduled.since(sequence.request.arrival));
+            }
             self.prefill.add(first.since(scheduled));
         }
     }
