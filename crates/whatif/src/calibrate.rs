@@ -23,8 +23,13 @@ const TOLERANCE: f64 = 0.25;
 const ROUNDS: usize = 7;
 /// A correction of one round at most, as a logarithm.
 const LARGEST: f64 = 0.5;
+/// What a correction counts beside a miss of the same size: a part the window hardly shows stays as the
+/// scrapes had it.
+const INERTIA: f64 = 0.1;
 /// Change of a part that shows its leverage, as a logarithm: large against the noise of a replay.
 const PROBE: f64 = 0.04;
+
+type Misses = [f64; 7];
 
 /// A model of the server that replays the case, and how well it does.
 #[derive(Debug)]
@@ -86,7 +91,7 @@ pub fn calibrate(observed: &Observed) -> Result<Calibration, WhyNot> {
     let fitted = ways.into_iter().map(|plans_ahead| {
         let mut model = model.clone();
         model.engine.plans_ahead = plans_ahead;
-        refine(model, &measured)
+        refine(&model, &measured)
     });
     let best = fitted.reduce(|a, b| if b.1 < a.1 { b } else { a });
     let Some((mut model, _)) = best else { return Err(WhyNot::Settings("no way to schedule".into())) };
@@ -133,8 +138,9 @@ fn fit(replays: &[Record], front: Seconds, measured: &Measured) -> Fit {
     }
 }
 
-/// How far a replay is from what was measured, as logarithms: token gap, first token, tokens, prefill, steps.
-fn misses(model: &Model, measured: &Measured) -> [f64; 5] {
+/// How far a replay is from what was measured, as logarithms: token gap, first token, tokens, prefill,
+/// steps; and how far the corrections have gone.
+fn misses(model: &Model, measured: &Measured, x: [f64; 2]) -> Misses {
     let replays: Vec<Record> = SEEDS[..FITTED].iter().map(|seed| replay(model, *seed)).collect();
     let fit = fit(&replays, front(&replays, measured), measured);
     let miss = |replayed: f64, measured: f64| {
@@ -148,12 +154,14 @@ fn misses(model: &Model, measured: &Measured) -> [f64; 5] {
         miss(fit.tokens_replayed, fit.tokens_measured),
         0.5 * measured.prefill.map_or(0.0, |m| miss(prefill, m.get())),
         0.5 * measured.steps.map_or(0.0, |m| miss(steps, m)),
+        INERTIA * x[0],
+        INERTIA * x[1],
     ]
 }
 
 /// Corrects decode and prompt parts of the step time until the replay shows what was measured
 /// (Gauss, Newton and Levenberg on two unknowns); returns the best model seen and its distance.
-fn refine(model: Model, measured: &Measured) -> (Model, f64) {
+fn refine(model: &Model, measured: &Measured) -> (Model, f64) {
     let start = model.engine.step;
     let with = |x: [f64; 2]| {
         let mut model = model.clone();
@@ -161,18 +169,18 @@ fn refine(model: Model, measured: &Measured) -> (Model, f64) {
         model
     };
     let mut x = [0.0_f64; 2];
-    let mut here = misses(&with(x), measured);
+    let mut here = misses(&with(x), measured, x);
     let mut damping = 0.02;
     for _ in 0..ROUNDS {
-        let slope: [[f64; 5]; 2] = std::array::from_fn(|k| {
+        let slope: [Misses; 2] = std::array::from_fn(|k| {
             let mut moved = x;
             moved[k] += PROBE;
-            let there = misses(&with(moved), measured);
+            let there = misses(&with(moved), measured, moved);
             std::array::from_fn(|i| (there[i] - here[i]) / PROBE)
         });
         let step = newton_step(&slope, &here, damping);
         let next: [f64; 2] = std::array::from_fn(|k| x[k] + step[k].clamp(-LARGEST, LARGEST));
-        let there = misses(&with(next), measured);
+        let there = misses(&with(next), measured, next);
         if square(&there) < square(&here) {
             let gained = square(&here) - square(&there);
             (x, here) = (next, there);
@@ -198,18 +206,15 @@ fn corrected(step: StepTime, x: [f64; 2]) -> StepTime {
     }
 }
 
-fn square(misses: &[f64; 5]) -> f64 {
+fn square(misses: &Misses) -> f64 {
     misses.iter().map(|m| m * m).sum()
 }
 
 /// The step that takes the misses to zero if they are as straight as their slopes say.
-fn newton_step(slope: &[[f64; 5]; 2], here: &[f64; 5], damping: f64) -> [f64; 2] {
-    let dot = |a: &[f64; 5], b: &[f64; 5]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-    let (aa, bb, ab) = (
-        dot(&slope[0], &slope[0]) + damping,
-        dot(&slope[1], &slope[1]) + damping,
-        dot(&slope[0], &slope[1]),
-    );
+fn newton_step(slope: &[Misses; 2], here: &Misses, damping: f64) -> [f64; 2] {
+    let dot = |a: &Misses, b: &Misses| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let (aa, bb, ab) =
+        (dot(&slope[0], &slope[0]) + damping, dot(&slope[1], &slope[1]) + damping, dot(&slope[0], &slope[1]));
     let (a, b) = (-dot(&slope[0], here), -dot(&slope[1], here));
     let determinant = aa * bb - ab * ab;
     if determinant.abs() < 1e-12 {

@@ -29,18 +29,20 @@ pub enum Change {
 
 /// A model with a change made: the server, how many of it, and arrivals against those of the window.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Changed {
+pub(crate) struct Altered {
     pub(crate) model: Model,
     pub(crate) replicas: u32,
     pub(crate) arrivals: f64,
 }
 
-impl Changed {
+impl Altered {
     /// The model with all the changes made, in order.
     pub(crate) fn from(model: &Model, changes: &[Change]) -> Self {
-        let mut changed = Self { model: model.clone(), replicas: 1, arrivals: 1.0 };
-        changes.iter().for_each(|change| changed.make(*change));
-        changed
+        let mut altered = Self { model: model.clone(), replicas: 1, arrivals: 1.0 };
+        for change in changes {
+            altered.make(*change);
+        }
+        altered
     }
 
     fn make(&mut self, change: Change) {

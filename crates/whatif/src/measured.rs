@@ -51,9 +51,8 @@ impl Measured {
         let (Some(ttft_mean), Some(itl)) = (ttft.mean(), gaps.mean()) else { return Err(few) };
         let mean = |signal| window.mean(signal);
         let phases = [Signal::LatencyQueue, Signal::LatencyPrefill, Signal::LatencyDecode];
-        let before_queue = mean(Signal::LatencyE2e).and_then(|whole| {
-            phases.into_iter().try_fold(whole, |left, phase| Some(left - mean(phase)?))
-        });
+        let before_queue = mean(Signal::LatencyE2e)
+            .and_then(|whole| phases.into_iter().try_fold(whole, |left, phase| Some(left - mean(phase)?)));
         Ok(Self {
             window: window.length(),
             ttft: Seconds(ttft_mean),

@@ -50,9 +50,8 @@ pub(crate) fn engine(window: &Window<'_>) -> Result<EngineConfig, WhyNot> {
 /// that were seen running.
 fn sequence_cap(window: &Window<'_>) -> f64 {
     let config = &window.observed.config;
-    let most = |signal| {
-        window.series(signal).and_then(|s| s.into_iter().flatten().reduce(f64::max)).unwrap_or(0.0)
-    };
+    let most =
+        |signal| window.series(signal).and_then(|s| s.into_iter().flatten().reduce(f64::max)).unwrap_or(0.0);
     let stated = config.number(Setting::MaxSequences).filter(|n| *n >= 1.0);
     let told = config.is_told() || config.was_chosen(Setting::MaxSequences);
     let capped = most(Signal::RequestsWaiting) > 0.0 && most(Signal::KvUsage) < 0.9;
@@ -76,11 +75,13 @@ fn token_budget(window: &Window<'_>) -> f64 {
 pub(crate) fn class(window: &Window<'_>, engine: &EngineConfig) -> Result<Class, WhyNot> {
     let missing = |signal| WhyNot::Missing(window.observed.why_missing(signal));
     let read = |signal, counter| {
-        window.gained(signal).and_then(|h| lengths(&h, engine.context_window.saturating_sub(1))).or_else(|| {
-            let started = window.gained(Signal::LatencyTtft)?.count();
-            let each = window.delta(counter)? / started;
-            (each >= 1.0 && each.is_finite()).then(|| Lengths::Fixed(each.round() as u32))
-        })
+        window.gained(signal).and_then(|h| lengths(&h, engine.context_window.saturating_sub(1))).or_else(
+            || {
+                let started = window.gained(Signal::LatencyTtft)?.count();
+                let each = window.delta(counter)? / started;
+                (each >= 1.0 && each.is_finite()).then(|| Lengths::Fixed(each.round() as u32))
+            },
+        )
     };
     let prompt = read(Signal::TokensPromptEach, Signal::TokensPrompt)
         .ok_or_else(|| missing(Signal::TokensPromptEach))?;

@@ -7,15 +7,17 @@ use intriage_simulate::StepTime;
 use crate::measured::Measured;
 use crate::window::Window;
 
-/// A step's parts against its base, before this case says better. A step reads all weights once, so its
-/// base is weight bytes over bandwidth, and the parts follow from the same card:
-/// a prompt token costs 2 flops a weight, which is bandwidth over flop rate of the base (4.8 TB/s over
-/// about 700 Tflop/s on an H200, 2 over 200 on an A100);
+/// A step's parts against its base, before this case says better. The base is mostly the reading of all
+/// weights, so the parts follow from the same card: a prompt token costs 2 flops a weight, which is
+/// bandwidth over flop rate of the base (4.8 TB/s over about 700 Tflop/s on an H200, 2 over 200 on an A100);
 const PROMPT_TOKEN: f64 = 0.007;
-/// a sequence costs its token's computation and the host's work for it;
-const SEQUENCE: f64 = 0.008;
-/// a context token costs its KV bytes of the weight bytes (128 KiB of 16 GB for 8B in bfloat16).
+/// a sequence costs the host's work for it, its computation hides behind the weights (four and
+/// twenty-three sequences took the same 4.8 ms on an H200);
+const SEQUENCE: f64 = 0.002;
+/// a context token costs its KV bytes of the weight bytes (128 KiB of 16 GB for 8B in bfloat16),
 const CONTEXT_TOKEN: f64 = 8e-6;
+/// of the share of the base that is reading.
+const READING: f64 = 0.7;
 /// How strongly the shape holds against the scrapes: as much as this share of them.
 const TRUST_IN_SHAPE: f64 = 0.05;
 
@@ -61,7 +63,7 @@ fn context_share(window: &Window<'_>) -> f64 {
         };
         Some(of(Setting::KvBytes)? / tokens / of(Setting::WeightBytes)?)
     };
-    share().unwrap_or(CONTEXT_TOKEN).clamp(0.0, 1e-3)
+    READING * share().unwrap_or(CONTEXT_TOKEN).clamp(0.0, 1e-3)
 }
 
 /// Intervals in which the engine was busy from end to end, as steps, prompt tokens, sequences and context.
@@ -76,10 +78,11 @@ fn rows(window: &Window<'_>, cached: Ratio) -> Vec<Row> {
         let pool = window.observed.config.number(Setting::KvCapacity).unwrap_or(0.0);
         let times = window.times();
         let interval = |i: usize| {
-            let gain = |series: &[Option<f64>]| Some((*series.get(i)? )? - (*series.get(i - 1)?)?);
+            let gain = |series: &[Option<f64>]| Some((*series.get(i)?)? - (*series.get(i - 1)?)?);
             let busy = running[i]? > 0.0 && running[i - 1]? > 0.0;
             let n = gain(&steps)?;
-            let held = usage.as_ref().and_then(|u| Some(f64::midpoint(u[i]?, u[i - 1]?))).unwrap_or(0.0) * pool;
+            let held =
+                usage.as_ref().and_then(|u| Some(f64::midpoint(u[i]?, u[i - 1]?))).unwrap_or(0.0) * pool;
             let parts = [n, gain(&prompts)? * (1.0 - cached.get()), gain(&outputs)?, n * held];
             (busy && n > 0.0 && parts.iter().all(|p| *p >= 0.0)).then(|| (times[i] - times[i - 1], parts))
         };
@@ -91,8 +94,7 @@ fn rows(window: &Window<'_>, cached: Ratio) -> Vec<Row> {
 /// Least squares without negative parts, held near `prior`: coordinate by coordinate until it settles.
 fn non_negative(rows: &[Row], prior: [f64; 4]) -> [f64; 4] {
     // In units of the prior all coefficients are near one, so one ridge fits all.
-    let scaled: Vec<Row> =
-        rows.iter().map(|(t, p)| (*t, std::array::from_fn(|k| p[k] * prior[k]))).collect();
+    let scaled: Vec<Row> = rows.iter().map(|(t, p)| (*t, std::array::from_fn(|k| p[k] * prior[k]))).collect();
     let gram = |a: usize, b: usize| scaled.iter().map(|(_, p)| p[a] * p[b]).sum::<f64>();
     let total: f64 = scaled.iter().map(|(t, _)| t * t).sum();
     let ridge = TRUST_IN_SHAPE * total;

@@ -181,9 +181,12 @@ fn oldest(window: &Window<'_>, times: &[f64], waiting: u32, measured: &Measured)
     let little = queue * measured.window.get() / measured.first_tokens.get().max(1.0);
     let seen = || {
         let states = window.histograms(Signal::LatencyTtft)?;
-        let (first, next) = (states.first()?.as_ref()?, states.iter().position(|h| {
-            h.as_ref().zip(states[0].as_ref()).is_some_and(|(h, f)| h.count() > f.count())
-        })?);
+        let (first, next) = (
+            states.first()?.as_ref()?,
+            states.iter().position(|h| {
+                h.as_ref().zip(states[0].as_ref()).is_some_and(|(h, f)| h.count() > f.count())
+            })?,
+        );
         let served = states[next].as_ref()?.since(first).0;
         let age = served.mean()? - times.get(next)? / 2.0 - measured.prefill.map_or(0.0, Seconds::get);
         let middle = (served.count() / 2.0).min(0.5 * queue);

@@ -54,10 +54,7 @@ const TABLE: &[(&str, Answer)] = &[
     ("offered-load-exceeds-capacity", Try(spread)),
     ("burst-arrival-transient", Try(spread)),
     ("missing-stop-token-runaway", Try(end_answers)),
-    (
-        "cuda-graph-miss",
-        Cannot("what a step costs inside CUDA graphs is in no recording made outside them"),
-    ),
+    ("cuda-graph-miss", Cannot("what a step costs inside CUDA graphs is in no recording made outside them")),
     (
         "decode-host-overhead-bound",
         Cannot("how much of a step the host would give back shows only once it does"),
@@ -74,17 +71,16 @@ const TABLE: &[(&str, Answer)] = &[
         "kernel-fallback-slow-path",
         Cannot("what the fast kernels would take is in no recording made with the slow ones"),
     ),
-    (
-        "tp-communication-bound",
-        Cannot("step times over another number of GPUs are not in this recording"),
-    ),
+    ("tp-communication-bound", Cannot("step times over another number of GPUs are not in this recording")),
     (
         "speculation-ineffective",
         Cannot("what a step costs without drafts is not in a recording in which every step has them"),
     ),
     (
         "head-of-line-blocking",
-        Cannot("which requests would go to a queue of their own is not in the metrics: they keep no single request"),
+        Cannot(
+            "which requests would go to a queue of their own is not in the metrics: they keep no single request",
+        ),
     ),
     (
         "frontend-input-processing-bound",
@@ -96,15 +92,21 @@ const TABLE: &[(&str, Answer)] = &[
     ),
     (
         "overconservative-admission",
-        Cannot("the model admits by the prompt alone; how much this server reserves for answers is not recorded"),
+        Cannot(
+            "the model admits by the prompt alone; how much this server reserves for answers is not recorded",
+        ),
     ),
     (
         "deferred-admission-stall",
-        Cannot("what the requests wait for (an adapter, a grammar, remote data) has no time in these metrics"),
+        Cannot(
+            "what the requests wait for (an adapter, a grammar, remote data) has no time in these metrics",
+        ),
     ),
     (
         "underbatched-low-throughput",
-        Cannot("the remedy is in the client, and how many requests it could send at once is not in the metrics"),
+        Cannot(
+            "the remedy is in the client, and how many requests it could send at once is not in the metrics",
+        ),
     ),
 ];
 
@@ -149,7 +151,8 @@ impl Ask<'_> {
 
     /// As many servers as the arrivals need by what this one gets done, and one in ten to spare.
     fn replicas(&self) -> Trial {
-        let done = self.calibration.measured().finished.get() / self.calibration.measured().window.get();
+        let measured = self.calibration.measured();
+        let done = measured.first_tokens.get().max(measured.finished.get()) / measured.window.get();
         let needed = (1.1 * self.calibration.rate().0.get() / done.max(1e-6)).ceil().clamp(2.0, 16.0) as u32;
         Trial::new(Change::Replicas(needed), format!("{needed} replicas instead of 1"))
     }
@@ -178,7 +181,7 @@ fn enlarge_pool(ask: &Ask<'_>) -> Vec<Trial> {
         let tokens = Tokens(possible * f64::from(engine.block_tokens));
         all.push(Trial::new(
             Change::Pool(tokens),
-            format!("no --num-gpu-blocks-override {forced:.0}: KV pool {now} → {tokens}"),
+            format!("remove --num-gpu-blocks-override {forced:.0}: KV pool {now} → {tokens}"),
         ));
     }
     let doubled = Tokens(2.0 * now.get());
@@ -200,7 +203,7 @@ fn switch_cache_on(ask: &Ask<'_>) -> Vec<Trial> {
         return Vec::new();
     }
     let says = match ask.observed.identity.engine {
-        Some(Engine::Vllm) => "no --no-enable-prefix-caching",
+        Some(Engine::Vllm) => "remove --no-enable-prefix-caching",
         _ => "prefix caching on",
     };
     let shares = [(0.5, "half"), (0.9, "nine tenths")];

@@ -42,8 +42,10 @@ fn off(replayed: f64, measured: f64) -> f64 {
 
 #[test]
 fn the_replay_shows_what_was_recorded() {
-    let mut table =
-        format!("{:<24}{:>32}{:>32}{:>26}\n", "recording", "mean TTFT (replayed)", "mean ITL (replayed)", "output tokens (replayed)");
+    let mut table = format!(
+        "{:<24}{:>32}{:>32}{:>26}\n",
+        "recording", "mean TTFT (replayed)", "mean ITL (replayed)", "output tokens (replayed)"
+    );
     for (name, _) in recordings() {
         match calibrate(&observed(&name)) {
             Ok(calibration) => {
@@ -60,7 +62,11 @@ fn the_replay_shows_what_was_recorded() {
                     "{name:<24}{:>32}{:>32}{:>26}",
                     pair(fit.ttft_measured.to_string(), fit.ttft_replayed.to_string(), ttft),
                     pair(fit.itl_measured.to_string(), fit.itl_replayed.to_string(), itl),
-                    pair(format!("{:.0}", fit.tokens_measured), format!("{:.0}", fit.tokens_replayed), tokens),
+                    pair(
+                        format!("{:.0}", fit.tokens_measured),
+                        format!("{:.0}", fit.tokens_replayed),
+                        tokens
+                    ),
                 );
             }
             Err(why) => {
@@ -92,7 +98,14 @@ fn what_is_foreseen_is_what_the_other_recording_shows() {
         all.extend(changes);
         let after = what_if(&calibration, &all).after;
         let fit = shown.fit();
-        let line = format!(
+        for (estimate, measured) in [(after.ttft.mean, fit.ttft_measured), (after.itl.mean, fit.itl_measured)]
+        {
+            assert!(
+                estimate.low <= measured.get() && measured.get() <= estimate.high,
+                "{from} → {to}: {measured} is not in {estimate:?}"
+            );
+        }
+        format!(
             "{:<44} TTFT {} where {} was measured ({:+.0} %), ITL {} where {} was ({:+.0} %)\n",
             format!("{from} → {to}:"),
             after.ttft.mean.value,
@@ -101,8 +114,7 @@ fn what_is_foreseen_is_what_the_other_recording_shows() {
             after.itl.mean.value,
             fit.itl_measured,
             off(after.itl.mean.value.value, fit.itl_measured.get()) * 100.0,
-        );
-        line
+        )
     };
     // The same requests of 542 and 128 tokens, uncapped and at 19 instead of 7 a second.
     let uncapped = foreseen("vllm-h200-maxseqs4", "vllm-h200-healthy", &[Change::SequenceCap(1024)]);
@@ -112,11 +124,8 @@ fn what_is_foreseen_is_what_the_other_recording_shows() {
         "vllm-h200-prefixon",
         &[Change::PrefixCache(Ratio(4000.0 / 4254.0)), Change::Answers(Ratio(96.1 / 58.3))],
     );
-    let lighter = foreseen(
-        "vllm-h200-healthy30",
-        "vllm-h200-killed",
-        &[Change::Answers(Ratio(117.4 / 99.6))],
-    );
+    let lighter =
+        foreseen("vllm-h200-healthy30", "vllm-h200-killed", &[Change::Answers(Ratio(117.4 / 99.6))]);
     insta::assert_snapshot!("foreseen", [uncapped, cached, lighter].concat());
 }
 

@@ -2,6 +2,8 @@
 
 use intriage_case::file;
 use intriage_diagnose::{Thresholds, diagnose};
+use intriage_engines::read;
+use intriage_whatif::predict;
 
 use super::print;
 use crate::cli::{DemoArgs, Format};
@@ -12,11 +14,12 @@ const RECORDING: &[u8] = include_bytes!("../../demo/vllm-h200-maxseqs4.case");
 
 pub(crate) fn run(args: &DemoArgs) -> Result<Outcome, Failure> {
     let case = file::read(RECORDING).map_err(|e| Failure::Internal(e.to_string()))?;
-    let diagnosis = diagnose(&case, &Thresholds::default());
+    let mut diagnosis = diagnose(&case, &Thresholds::default());
+    predict(&read(&case), &diagnosis).tell(&mut diagnosis);
     if args.format == Format::Text {
         anstream::eprintln!(
             "This replays a recording: 30 s of vLLM 0.26 on an NVIDIA H200 under 8 requests a second.\n\
-             Nothing is simulated and nothing is measured now. `intriage check URL` does the same on your server.\n"
+             Nothing is measured now. `intriage check URL` does the same on your server.\n"
         );
     }
     print::diagnosis(&diagnosis, args.format)?;

@@ -136,8 +136,7 @@ fn where_steps_are_planned_ahead_a_newcomer_is_computed_one_step_later() {
     };
     assert_eq!(first_token(false), Nanos(10_000_000));
     assert_eq!(first_token(true), Nanos(20_000_000));
-    let (log, _, _) =
-        run_all(EngineConfig { plans_ahead: true, ..config() }, vec![request(1, 600, 2)]);
+    let (log, _, _) = run_all(EngineConfig { plans_ahead: true, ..config() }, vec![request(1, 600, 2)]);
     assert_eq!(log.tokens[0].2, Nanos(30_000_000), "an idle engine begins at once");
 }
 
