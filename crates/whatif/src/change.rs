@@ -5,6 +5,7 @@ use intriage_simulate::workload::SharedPrefix;
 
 use crate::lengths::scaled;
 use crate::replay::Model;
+use crate::setup::MOST_BLOCKS;
 
 /// A change to a server or to its load.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,7 +53,7 @@ impl Altered {
             Change::TokenBudget(budget) => engine.token_budget = budget.max(1),
             Change::Pool(tokens) => {
                 let blocks = tokens.get() / f64::from(engine.block_tokens);
-                engine.pool_blocks = blocks.clamp(1.0, 16_000_000.0) as u32;
+                engine.pool_blocks = blocks.clamp(1.0, MOST_BLOCKS) as u32;
             }
             Change::PrefixCache(share) => {
                 engine.prefix_cache = true;

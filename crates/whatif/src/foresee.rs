@@ -10,7 +10,7 @@ use crate::replay::Record;
 
 /// How often the window's load is repeated; the first time warms up and is not counted.
 const REPEATS: u32 = 4;
-/// Output tokens all runs of one prediction may generate together, in millions times a million.
+/// Output tokens of the window that one prediction may replay, all seeds and repeats counted.
 const MOST_TOKENS: f64 = 4e6;
 /// A queue that grows by more than this share of the arrivals grows for ever.
 const GROWS: f64 = 0.04;
@@ -29,14 +29,15 @@ pub fn what_if(calibration: &Calibration, changes: &[Change]) -> Prediction {
     let runs: Vec<Record> = SEEDS.iter().map(|seed| load(&altered, window, repeats, *seed)).collect();
     let growth = growth(&runs, window, repeats);
     let arrivals = calibration.rate().0.get() * altered.arrivals;
+    let grows = growth > GROWS * arrivals;
     let error = Error::of(calibration);
     Prediction {
         cause: String::new(),
         change: String::new(),
         provided: None,
-        before: foreseen(&calibration.replays, calibration.front(), error),
-        after: foreseen(&runs, calibration.front(), error.beyond_the_window(calibration)),
-        queue_growth: (growth > GROWS * arrivals).then(|| Quantity::from(PerSecond(Requests(growth)))),
+        before: foreseen(&calibration.replays, calibration.front(), error, false),
+        after: foreseen(&runs, calibration.front(), error.beyond_the_window(calibration), grows),
+        queue_growth: grows.then(|| Quantity::from(PerSecond(Requests(growth)))),
         fit: *calibration.fit(),
     }
 }
@@ -102,16 +103,16 @@ impl Error {
     }
 }
 
-fn foreseen(runs: &[Record], front: Seconds, error: Error) -> Foreseen {
+fn foreseen(runs: &[Record], front: Seconds, error: Error, past_capacity: bool) -> Foreseen {
     let of = |unit: Unit, off: f64, value: &dyn Fn(&Record) -> f64| {
         let values: Vec<f64> = runs.iter().map(value).collect();
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(0.0, f64::max);
-        let wider = 1.0 + off + error.model;
+        let wider = 1.0 + off;
         let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
         Estimate { value: Quantity::new(mean, unit), low: low / wider, high: high * wider }
     };
-    let seconds = |off, value: &dyn Fn(&Record) -> f64| of(Unit::Seconds, off, value);
+    let seconds = |off, value: &dyn Fn(&Record) -> f64| of(Unit::Seconds, off + error.model, value);
     let first_token = |value: &dyn Fn(&Record) -> f64| {
         let inner = seconds(error.ttft, value);
         Estimate { low: (inner.low - error.front).max(0.0), high: inner.high + error.front, ..inner }
@@ -119,7 +120,9 @@ fn foreseen(runs: &[Record], front: Seconds, error: Error) -> Foreseen {
     let quantile = |q: f64| move |r: &Record| (r.ttft_quantile(Ratio(q)) + front).get();
     let gap = |q: f64| move |r: &Record| r.itl.quantile(Ratio(q)).get();
     let rate = |unit, value: &dyn Fn(&Record) -> f64| {
-        of(unit, error.tokens, &|r| value(r) / r.time().get().max(1e-3))
+        let per_second = |r: &Record| value(r) / r.time().get().max(1e-3);
+        // Where everybody is served the load sets the rate, whatever the model gets wrong.
+        of(unit, error.tokens + if past_capacity { error.model } else { 0.0 }, &per_second)
     };
     Foreseen {
         ttft: Times {

@@ -7,6 +7,10 @@ use crate::window::Window;
 
 /// Fewer first tokens or finished requests than these are no ground for a fit.
 const FEWEST: f64 = 10.0;
+/// No engine gives tokens faster than this, in seconds.
+const FASTEST_GAP: f64 = 1e-4;
+/// A window shorter than this shows a moment, in seconds.
+const SHORTEST: f64 = 1.0;
 
 /// What was measured in the replayed window.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,12 +53,20 @@ impl Measured {
             return Err(few);
         }
         let (Some(ttft_mean), Some(itl)) = (ttft.mean(), gaps.mean()) else { return Err(few) };
+        let length = window.length();
+        if length.get() < SHORTEST {
+            return Err(WhyNot::Implausible { what: "a window", figure: length.to_string() });
+        }
+        if itl < FASTEST_GAP || ttft_mean <= 0.0 {
+            let figure = format!("ITL {} and TTFT {}", Seconds(itl), Seconds(ttft_mean));
+            return Err(WhyNot::Implausible { what: "such a pace", figure });
+        }
         let mean = |signal| window.mean(signal);
         let phases = [Signal::LatencyQueue, Signal::LatencyPrefill, Signal::LatencyDecode];
         let before_queue = mean(Signal::LatencyE2e)
             .and_then(|whole| phases.into_iter().try_fold(whole, |left, phase| Some(left - mean(phase)?)));
         Ok(Self {
-            window: window.length(),
+            window: length,
             ttft: Seconds(ttft_mean),
             itl: Seconds(itl),
             queue: mean(Signal::LatencyQueue).map(Seconds),

@@ -15,6 +15,8 @@ const BLOCK: f64 = 16.0;
 const BUDGET: f64 = 8192.0;
 /// Tokens of a pool whose size nothing states: large enough never to bind.
 const ENDLESS_POOL: f64 = 4_000_000.0;
+/// Blocks of the largest pool that is modelled.
+pub(crate) const MOST_BLOCKS: f64 = 2_000_000.0;
 /// How much steps of equal load differ, as a coefficient of variation.
 const STEP_NOISE: f64 = 0.05;
 
@@ -23,7 +25,7 @@ pub(crate) fn engine(window: &Window<'_>) -> Result<EngineConfig, WhyNot> {
     let config = &window.observed.config;
     let whole = |value: f64| value.round().clamp(0.0, f64::from(u32::MAX / 4)) as u32;
     let block = config.number(Setting::KvBlockSize).filter(|b| *b >= 1.0).unwrap_or(BLOCK);
-    let pool = config.number(Setting::KvCapacity).unwrap_or(ENDLESS_POOL).min(64.0 * ENDLESS_POOL);
+    let pool = config.number(Setting::KvCapacity).unwrap_or(ENDLESS_POOL);
     if window.delta(Signal::SpecDraftTokens).is_some_and(|n| n > 0.0) {
         return Err(WhyNot::Speculates);
     }
@@ -33,7 +35,7 @@ pub(crate) fn engine(window: &Window<'_>) -> Result<EngineConfig, WhyNot> {
         chunked_prefill: config.switch(Setting::ChunkedPrefill).unwrap_or(true),
         plans_ahead: config.switch(Setting::AsyncScheduling).unwrap_or(true),
         block_tokens: whole(block),
-        pool_blocks: whole(pool / block),
+        pool_blocks: whole((pool / block).min(MOST_BLOCKS)),
         prefix_cache: config.switch(Setting::PrefixCaching).unwrap_or(false),
         policy: Policy::Fcfs,
         context_window: whole(config.number(Setting::ContextWindow).unwrap_or(ENDLESS_POOL)),

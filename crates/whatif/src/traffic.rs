@@ -11,6 +11,9 @@ use crate::window::Window;
 /// scrape, and count whom the scheduler had seen when that step began.
 const GAUGES_LAG_STEPS: f64 = 1.5;
 
+/// More requests than these in one window are no load but a broken counter.
+const MOST_REQUESTS: f64 = 200_000.0;
+
 /// Requests that came, and those that were there when the window began.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Traffic {
@@ -45,13 +48,18 @@ impl Traffic {
         let (waiting, running) = (first(&waiting).round() as u32, first(&running).round() as u32);
         // On an idle engine gauges are up to date.
         let lag = if waiting + running == 0 { 0.0 } else { lag };
-        Ok(Self {
+        let traffic = Self {
             window: measured.window.get(),
             intervals: intervals(&points, lag),
             waiting,
             running,
             oldest: oldest(window, &times, waiting, measured),
-        })
+        };
+        let all = traffic.arrivals().get() + f64::from(waiting) + f64::from(running);
+        if all > MOST_REQUESTS {
+            return Err(WhyNot::Implausible { what: "such a load", figure: Requests(all).to_string() });
+        }
+        Ok(traffic)
     }
 
     /// Requests that came in the window.

@@ -181,7 +181,7 @@ fn enlarge_pool(ask: &Ask<'_>) -> Vec<Trial> {
         let tokens = Tokens(possible * f64::from(engine.block_tokens));
         all.push(Trial::new(
             Change::Pool(tokens),
-            format!("remove --num-gpu-blocks-override {forced:.0}: KV pool {now} → {tokens}"),
+            format!("remove --num-gpu-blocks-override {forced:.0}: KV pool {}", larger(now, tokens)),
         ));
     }
     let doubled = Tokens(2.0 * now.get());
@@ -189,9 +189,15 @@ fn enlarge_pool(ask: &Ask<'_>) -> Vec<Trial> {
         Some(flag) if config.text(Setting::Device) != Some("cpu") => format!("{flag} fp8: "),
         _ => String::new(),
     };
-    all.push(Trial::new(Change::Pool(doubled), format!("{how}KV pool {now} → {doubled}")));
+    all.push(Trial::new(Change::Pool(doubled), format!("{how}KV pool {}", larger(now, doubled))));
     all.push(ask.replicas());
     all
+}
+
+/// `19,200 → 38,400 tokens`.
+fn larger(now: Tokens, then: Tokens) -> String {
+    let now = now.to_string();
+    format!("{} → {then}", now.strip_suffix(" tokens").unwrap_or(&now))
 }
 
 fn lighten_prompts(ask: &Ask<'_>) -> Vec<Trial> {
@@ -225,6 +231,6 @@ fn spread(ask: &Ask<'_>) -> Vec<Trial> {
 fn end_answers(_: &Ask<'_>) -> Vec<Trial> {
     vec![Trial {
         provided: Some("answers that end by themselves are a quarter as long".into()),
-        ..Trial::new(Change::Answers(Ratio(0.25)), "the missing end-of-turn token")
+        ..Trial::new(Change::Answers(Ratio(0.25)), "the end-of-turn token put right")
     }]
 }

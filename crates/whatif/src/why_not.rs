@@ -10,12 +10,22 @@ pub enum WhyNot {
     #[error("{0}")]
     Missing(String),
     /// Too little happened in the window.
-    #[error("only {first_tokens:.0} first tokens and {finished:.0} finished requests are in the window")]
+    #[error(
+        "only {first_tokens:.0} first tokens and {finished:.0} finished requests are in the window: watch longer"
+    )]
     TooFew {
         /// First tokens in the window.
         first_tokens: f64,
         /// Requests that finished in it.
         finished: f64,
+    },
+    /// The figures describe no engine at work.
+    #[error("{what} cannot be replayed: {figure} is no engine's")]
+    Implausible {
+        /// What is out of place.
+        what: &'static str,
+        /// How large it is.
+        figure: String,
     },
     /// The process restarted inside the window.
     #[error("the server restarted inside the window")]

@@ -6,7 +6,7 @@ use intriage_engines::Observed;
 use crate::why_not::WhyNot;
 
 /// Output tokens of the longest stretch that is replayed: more costs time and tells little.
-const MOST_TOKENS: f64 = 400_000.0;
+const MOST_TOKENS: f64 = 100_000.0;
 
 /// The scrapes from `from` on.
 #[derive(Debug, Clone, Copy)]

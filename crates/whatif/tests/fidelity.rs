@@ -4,9 +4,9 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use intriage_case::{Case, Quantity, Ratio};
+use intriage_case::{Case, Quantity, Ratio, Series, Signal};
 use intriage_diagnose::{Foreseen, Thresholds, diagnose};
-use intriage_engines::{Observed, read};
+use intriage_engines::{Observed, TrackData, read};
 use intriage_whatif::{Calibration, Change, Foresight, WhyNot, calibrate, predict, what_if};
 
 /// Recordings of vLLM on an H200, labelled and in order.
@@ -182,4 +182,51 @@ fn what_no_metric_tells_is_not_made_up() {
     assert!(matches!(calibrate(&Observed::default()), Err(WhyNot::Missing(_))));
     let idle = calibrate(&observed("vllm-h200-idle"));
     assert!(matches!(idle, Err(WhyNot::TooFew { .. })), "{idle:?}");
+}
+
+/// Whatever a broken exporter shows, the answer is a calibration or a reason, and soon.
+#[test]
+fn broken_figures_are_refused_or_replayed_but_never_fatal() {
+    let honest = observed("vllm-h200-maxseqs4");
+    for signal in [
+        Signal::RequestsRunning,
+        Signal::RequestsWaiting,
+        Signal::RequestsFinished,
+        Signal::TokensPrompt,
+        Signal::TokensGenerated,
+        Signal::TokensPerStep,
+        Signal::TokensPromptEach,
+        Signal::TokensOutputEach,
+        Signal::TokensUncachedEach,
+        Signal::LatencyTtft,
+        Signal::LatencyItl,
+        Signal::LatencyPrefill,
+        Signal::LatencyE2e,
+        Signal::KvUsage,
+    ] {
+        assert!(honest.metric(signal).is_some(), "{signal} is what the replay is built on");
+        for factor in [0.0, -1.0, 1e15] {
+            let mut broken = honest.clone();
+            for track in broken.tracks.iter_mut().filter(|t| t.signal == signal) {
+                match &mut track.data {
+                    TrackData::Values(series) => {
+                        let values = series.values().iter().map(|v| v.map(|v| v * factor)).collect();
+                        *series = Series::new(series.times().to_vec(), values);
+                    }
+                    TrackData::Histograms(states) => {
+                        for state in states.iter_mut().flatten() {
+                            *state = state.scaled(factor);
+                        }
+                    }
+                }
+            }
+            if let Ok(calibration) = calibrate(&broken) {
+                let fit = calibration.fit();
+                assert!(
+                    off(fit.itl_replayed.get(), fit.itl_measured.get()).abs() <= 0.25,
+                    "{signal}: {fit:?}"
+                );
+            }
+        }
+    }
 }
