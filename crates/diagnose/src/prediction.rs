@@ -16,7 +16,8 @@ pub struct Prediction {
     pub provided: Option<String>,
     /// The window as the model replays it.
     pub before: Foreseen,
-    /// The same load after the change.
+    /// The same load after the change. Where the queue still grows, its times only hold for the few
+    /// windows that were replayed.
     pub after: Foreseen,
     /// Requests per second by which the queue still grows; absent where the load fits.
     #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -239,6 +239,18 @@ mod tests {
     }
 
     #[test]
+    fn a_crowd_every_now_and_then_is_burstier_than_a_steady_stream() {
+        let of = |counts: [u32; 6]| {
+            let intervals =
+                counts.into_iter().zip(0_u32..).map(|(n, i)| (f64::from(i), f64::from(i) + 1.0, n));
+            let intervals = intervals.collect();
+            Traffic { window: 6.0, intervals, waiting: 0, running: 0, oldest: Seconds(0.0) }.burstiness()
+        };
+        assert_eq!(of([10, 10, 10, 10, 10, 10]), Some(Ratio(0.0)));
+        assert!(of([0, 0, 60, 0, 0, 0]) > Some(Ratio(10.0)));
+    }
+
+    #[test]
     fn a_replay_has_every_arrival_in_its_interval() {
         let traffic = Traffic {
             window: 4.0,
@@ -258,5 +270,6 @@ mod tests {
         assert_eq!(doubled.len(), 480);
         assert!(doubled.windows(2).all(|w| w[0] <= w[1]));
         assert_eq!(traffic.rate().0.get(), 6.0);
+        assert_eq!(traffic.burstiness(), None, "two intervals tell nothing");
     }
 }

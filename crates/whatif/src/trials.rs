@@ -234,3 +234,22 @@ fn end_answers(_: &Ask<'_>) -> Vec<Trial> {
         ..Trial::new(Change::Answers(Ratio(0.25)), "the end-of-turn token put right")
     }]
 }
+
+#[cfg(test)]
+mod tests {
+    use intriage_diagnose::find;
+
+    use super::*;
+
+    #[test]
+    fn every_cause_here_is_in_the_catalogue() {
+        for (id, _) in TABLE {
+            assert!(find(id).is_some(), "{id} is no cause");
+        }
+    }
+
+    #[test]
+    fn a_pool_is_written_with_its_unit_once() {
+        assert_eq!(larger(Tokens(19_200.0), Tokens(38_400.0)), "19,200 → 38,400 tokens");
+    }
+}

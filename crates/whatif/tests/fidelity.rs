@@ -43,8 +43,12 @@ fn off(replayed: f64, measured: f64) -> f64 {
 #[test]
 fn the_replay_shows_what_was_recorded() {
     let mut table = format!(
-        "{:<24}{:>32}{:>32}{:>26}\n",
-        "recording", "mean TTFT (replayed)", "mean ITL (replayed)", "output tokens (replayed)"
+        "{:<24}{:>32}{:>32}{:>26}{:>18}\n",
+        "recording",
+        "mean TTFT (replayed)",
+        "mean ITL (replayed)",
+        "output tokens (replayed)",
+        "arrivals (burst)"
     );
     for (name, _) in recordings() {
         match calibrate(&observed(&name)) {
@@ -57,9 +61,11 @@ fn the_replay_shows_what_was_recorded() {
                     format!("{measured} ({replayed}, {:+.0} %)", off * 100.0)
                 };
                 let tokens = off(fit.tokens_replayed, fit.tokens_measured);
+                let burst = calibration.traffic().burstiness().map_or(0.0, Ratio::get);
+                let arrivals = format!("{:.1}/s ({burst:.1})", calibration.rate().0.get());
                 let _ = writeln!(
                     table,
-                    "{name:<24}{:>32}{:>32}{:>26}",
+                    "{name:<24}{:>32}{:>32}{:>26}{:>18}",
                     pair(fit.ttft_measured.to_string(), fit.ttft_replayed.to_string(), ttft),
                     pair(fit.itl_measured.to_string(), fit.itl_replayed.to_string(), itl),
                     pair(
@@ -67,6 +73,7 @@ fn the_replay_shows_what_was_recorded() {
                         format!("{:.0}", fit.tokens_replayed),
                         tokens
                     ),
+                    arrivals,
                 );
             }
             Err(why) => {
