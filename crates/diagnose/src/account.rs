@@ -87,6 +87,11 @@ impl Account {
             .map_or(Ratio(0.0), |r| Ratio(r.get().clamp(0.0, 1.0)))
     }
 
+    /// An ordinary step between two tokens: the mean gap less stalls and prompts, the host's part included.
+    pub(crate) fn ordinary_step(&self) -> Option<f64> {
+        self.step.map(|step| step.value + self.host.map_or(0.0, |h| h.value))
+    }
+
     /// The queue's share of the time to first token.
     pub(crate) fn queue_share(&self) -> Option<f64> {
         let queue = self.queue?.value;
@@ -144,6 +149,30 @@ impl Account {
             let room = (ttft - self.prefill.map_or(0.0, |p| p.value)).max(0.0);
             queue.value = queue.value.min(room);
             queue.low = queue.low.min(queue.value);
+        }
+    }
+
+    /// Physics narrows what buckets leave open: prompts take no more of a gap than computing them takes,
+    /// and a step is no shorter than its floor.
+    pub(crate) fn know_floor(&mut self, decode: Seconds, most_prompt_time: Option<Ratio>) {
+        let (Some(step), Some(interference)) = (&mut self.step, &mut self.interference) else { return };
+        let both = step.value + interference.value;
+        let least = decode.get().min(both);
+        let most = most_prompt_time.map_or(interference.value, |share| both * share.get());
+        let slowed = interference.value.min(most).min(both - least);
+        if slowed < interference.value {
+            *interference = Part {
+                value: slowed,
+                low: interference.low.min(slowed),
+                high: interference.high.min(most.max(slowed)),
+                source: "steps slower than the median, up to what the card needs for the prompts",
+            };
+            *step = Part {
+                value: both - slowed,
+                low: least,
+                high: both,
+                source: "mean gap less what the card needs for the prompts in it",
+            };
         }
     }
 

@@ -7,6 +7,7 @@ use intriage_case::{Objective, ObjectiveMetric, Profile};
 use intriage_engines::{Instance, Observed, Setting};
 
 use crate::account::Account;
+use crate::floor::Floor;
 use crate::objectives::signal_of;
 use crate::thresholds::{Limit, Thresholds};
 
@@ -24,6 +25,8 @@ pub struct Evidence<'a> {
     pub thresholds: &'a Thresholds,
     /// Where the time went.
     pub account: Account,
+    /// What the card could do at best, or why that is not known.
+    pub(crate) floor: Result<Floor, String>,
     scope: Option<Instance>,
     busy: Vec<usize>,
 }
@@ -32,10 +35,22 @@ impl<'a> Evidence<'a> {
     /// Prepares the evidence of an observation.
     pub fn new(observed: &'a Observed, intent: &'a Intent, thresholds: &'a Thresholds) -> Self {
         let scope = fullest(observed);
-        let mut evidence =
-            Self { observed, intent, thresholds, account: Account::default(), scope, busy: Vec::new() };
+        let mut evidence = Self {
+            observed,
+            intent,
+            thresholds,
+            account: Account::default(),
+            floor: Err(String::new()),
+            scope,
+            busy: Vec::new(),
+        };
         evidence.busy = evidence.find_busy();
         evidence.account = Account::of(&evidence);
+        evidence.floor = Floor::of(&evidence);
+        if let Ok(floor) = &evidence.floor {
+            let most = floor.most_prompt_time(&evidence);
+            evidence.account.know_floor(Seconds(floor.decode), most.map(Ratio));
+        }
         evidence
     }
 

@@ -9,6 +9,7 @@ mod benign;
 pub mod causes;
 mod diagnosis;
 mod evidence;
+mod floor;
 mod judge;
 mod objectives;
 mod prediction;

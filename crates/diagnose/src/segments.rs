@@ -3,16 +3,15 @@
 use intriage_case::{Bytes, Quantity, Ratio, Requests, Signal, Tokens, Unit};
 use intriage_engines::Setting;
 
-use crate::account::{Account, Part};
+use crate::account::Part;
 use crate::diagnosis::{Segment, SegmentOf};
 use crate::evidence::Evidence;
 
 /// Where the time (and the memory, and the work) went; what is left over is a segment of its own.
 pub(crate) fn segments(e: &Evidence<'_>) -> Vec<Segment> {
-    let a = &e.account;
     let mut all = Vec::new();
     first_token_segments(e, &mut all);
-    token_segments(a, &mut all);
+    token_segments(e, &mut all);
     throughput_segments(e, &mut all);
     memory_segments(e, &mut all);
     all
@@ -38,12 +37,43 @@ fn first_token_segments(e: &Evidence<'_>, all: &mut Vec<Segment>) {
         "unexplained",
         Some(Part { value: left, low: left, high: left, source: "ttft less the parts above" }),
     ));
+    let floor = e.floor.as_ref().ok().and_then(|f| Some((f.prefill?, f)));
     for (name, part) in parts {
-        all.extend(part.map(|p| time_segment(SegmentOf::Ttft, name, p, total)));
+        let Some(part) = part else { continue };
+        match floor {
+            Some((least, floor)) if name == "prefill" => {
+                let how = format!("an average prompt at the peak rate of {}", floor.gpu);
+                let names = ["prefill floor", "prefill above it"];
+                for (name, part, source) in above_floor(part, least, &how, names) {
+                    all.push(Segment { source, ..time_segment(SegmentOf::Ttft, name, part, total) });
+                }
+            }
+            _ => all.push(time_segment(SegmentOf::Ttft, name, part, total)),
+        }
     }
 }
 
-fn token_segments(a: &Account, all: &mut Vec<Segment>) {
+/// A part in two: what physics asks for, and what lies above it.
+fn above_floor(
+    part: Part,
+    floor: f64,
+    how: &str,
+    names: [&'static str; 2],
+) -> [(&'static str, Part, String); 2] {
+    let least = part.value.min(floor);
+    let rest = part.value - least;
+    let below = Part { value: least, low: least, high: least, source: "" };
+    let above = Part {
+        value: rest,
+        low: (part.low - least).max(0.0),
+        high: (part.high - least).max(rest),
+        source: "",
+    };
+    [(names[0], below, how.to_owned()), (names[1], above, part.source.to_owned())]
+}
+
+fn token_segments(e: &Evidence<'_>, all: &mut Vec<Segment>) {
+    let a = &e.account;
     let Some(itl) = a.itl else { return };
     let mut parts = vec![
         ("decode step", a.step),
@@ -58,7 +88,16 @@ fn token_segments(a: &Account, all: &mut Vec<Segment>) {
         Some(Part { value: left, low: left, high: left, source: "mean gap less the parts above" }),
     ));
     for (name, part) in parts {
-        all.extend(part.map(|p| time_segment(SegmentOf::Tpot, name, p, itl)));
+        let Some(part) = part else { continue };
+        match &e.floor {
+            Ok(floor) if name == "decode step" && part.value > 0.0 => {
+                let names = ["decode floor", "above the floor"];
+                for (name, part, source) in above_floor(part, floor.decode, &floor.how, names) {
+                    all.push(Segment { source, ..time_segment(SegmentOf::Tpot, name, part, itl) });
+                }
+            }
+            _ => all.push(time_segment(SegmentOf::Tpot, name, part, itl)),
+        }
     }
 }
 

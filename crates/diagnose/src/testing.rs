@@ -56,6 +56,20 @@ impl Given {
         self
     }
 
+    /// The body of an endpoint.
+    pub(crate) fn endpoint(mut self, path: &str, body: &str) -> Self {
+        self.case.endpoints.insert(path.to_owned(), body.to_owned());
+        self
+    }
+
+    /// This card and this checkpoint, as vLLM's developer mode tells them.
+    pub(crate) fn on_card(self, card: &str, checkpoint: &str) -> Self {
+        let body = format!(
+            r#"{{"vllm_config":{{"model_config":{{"model":"{checkpoint}"}}}},"system_env":{{"nvidia_gpu_models":"GPU 0: {card}"}}}}"#
+        );
+        self.endpoint("/server_info", &body)
+    }
+
     /// Adds a server log.
     pub(crate) fn log(mut self, text: &str) -> Self {
         self.case.logs.push(LogText { name: "server.log".into(), text: text.to_owned() });
@@ -69,6 +83,13 @@ impl Given {
             let _ = writeln!(text, "    0    300    {percent}     20   1980");
         }
         self.case.gpu = GpuEvidence { dmon: Some(text), smi_q: None };
+        self
+    }
+
+    /// What `nvidia-smi -q` calls the card.
+    pub(crate) fn smi_q(mut self, name: &str) -> Self {
+        self.case.gpu.smi_q =
+            Some(format!("Attached GPUs : 1\nGPU 00000000:00:06.0\n    Product Name : {name}\n"));
         self
     }
 
@@ -200,6 +221,14 @@ impl Given {
         let observed = intriage_engines::read(&evidence);
         let thresholds = Thresholds::default();
         (cause.judge)(&Evidence::new(&observed, &evidence.intent, &thresholds))
+    }
+
+    /// What the evidence says, before any cause is judged.
+    pub(crate) fn with_evidence<T>(&self, look: impl Fn(&Evidence<'_>) -> T) -> T {
+        let case = self.case();
+        let observed = intriage_engines::read(&case);
+        let thresholds = Thresholds::default();
+        look(&Evidence::new(&observed, &case.intent, &thresholds))
     }
 
     /// The whole verdict.

@@ -58,6 +58,10 @@ thresholds! {
     Outgrown "outgrown" 1.2 Ratio "first tokens of the window over those of finished requests from which the queue is growing" "own";
     QueueOfObjective "queue_of_objective" 0.25 Ratio "part of the first-token objective a queue may take" "own";
     PrefillShare "prefill_share" 0.5 Ratio "prefill is the larger half of time to first token" "own";
+    DecodeShare "decode_share" 0.5 Ratio "the decode step is the larger half of the gap between tokens" "own";
+    RoofOk "roof_ok" 2.0 Ratio "a step within twice its lower bound is explained by it" "catalogue T.roof_ok";
+    RoofBad "roof_bad" 3.0 Ratio "a step of three times its lower bound is not explained by it" "catalogue T.roof_bad";
+    OrdinaryPrompt "ordinary_prompt" 3.0 Ratio "a prompt of more than three times the median length is not an ordinary one" "own";
     PrefillTime "prefill_time" 0.5 Seconds "a shorter prefill is not felt as a wait" "own";
     ResidualShare "residual_share" 0.3 Ratio "first-token time outside queue and prefill beyond rounding" "own";
     ResidualTime "residual_time" 0.05 Seconds "a healthy tokenizer and hand-over take a few milliseconds" "own";

@@ -31,6 +31,13 @@ enum Command {
     },
     /// See a verdict without a server: replays a recording of a real engine that ships inside.
     Demo(DemoArgs),
+    /// Serve a simulated engine over HTTP: vLLM's API and metrics, healthy or broken in a known way.
+    ///
+    /// Every request is scheduled, batched and cached the way a real engine does it, in real time, without a
+    /// GPU. Point a client, a load generator, Prometheus or `intriage check` at it. The first line on
+    /// standard output is the URL; everything else goes to standard error. Ctrl-C ends it.
+    #[command(after_long_help = SIMULATE_EXAMPLES)]
+    Simulate(Box<SimulateArgs>),
     /// Judge every labelled recording below a folder and print truth, verdict and totals.
     Scoreboard {
         /// Folders of labelled recordings.
@@ -53,6 +60,20 @@ Examples:
   intriage check https://llm.example --bearer-token-file token --log server.log --save incident.case
   intriage check incident.case --format json
   intriage check fixtures/recordings/vllm-h200-maxseqs4";
+
+const SIMULATE_EXAMPLES: &str = "\
+Examples:
+  intriage simulate --port 8000
+      a healthy 8B model on an H100; then, from another terminal:
+      curl http://127.0.0.1:8000/v1/completions -d '{\"prompt\": \"Hello\", \"stream\": true}'
+  intriage simulate --list
+      what can be wrong with it
+  intriage simulate --port 8000 --fault low-sequence-cap --load
+      a server that is too small for the requests that are sent to it; `intriage check` should say so
+  intriage simulate --max-num-seqs 4 --num-gpu-blocks 2000 --max-model-len 8192
+      vLLM's own flags
+  intriage simulate --duration 60s >url.txt &
+      in a script: the URL is the first and only line of the file";
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
@@ -120,6 +141,62 @@ pub(crate) struct DemoArgs {
     pub(crate) format: Format,
 }
 
+/// Arguments of `simulate`.
+#[derive(Debug, Args)]
+pub(crate) struct SimulateArgs {
+    /// The port; 0 takes any that is free.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) port: u16,
+    /// The address to listen on.
+    #[arg(long, default_value = "127.0.0.1")]
+    pub(crate) host: std::net::IpAddr,
+    /// What is wrong with the deployment; `--list` has the names.
+    #[arg(long, value_name = "NAME", default_value = "healthy")]
+    pub(crate) fault: String,
+    /// How wrong it is: 1 is a plain case, 2 a severe one.
+    #[arg(long, default_value_t = 1.0, value_parser = strength)]
+    pub(crate) strength: f64,
+    /// Send the requests that belong to the fault, too.
+    #[arg(long)]
+    pub(crate) load: bool,
+    /// End after this time, such as 60s; without it on Ctrl-C.
+    #[arg(long, value_parser = duration)]
+    pub(crate) duration: Option<Duration>,
+    /// Decides speeds, lengths and words: the same seed gives the same deployment.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// List the faults and end.
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// The name the model is served under.
+    #[arg(long, value_name = "NAME", help_heading = "Engine (vLLM's flags)")]
+    pub(crate) model: Option<String>,
+    /// Most sequences in a step.
+    #[arg(long, value_name = "N", help_heading = "Engine (vLLM's flags)", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_num_seqs: Option<u32>,
+    /// Most tokens in a step.
+    #[arg(long, value_name = "N", help_heading = "Engine (vLLM's flags)", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_num_batched_tokens: Option<u32>,
+    /// Blocks of the KV pool.
+    #[arg(long, value_name = "N", help_heading = "Engine (vLLM's flags)", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    pub(crate) num_gpu_blocks: Option<u32>,
+    /// Tokens in a KV block.
+    #[arg(long, value_name = "N", help_heading = "Engine (vLLM's flags)", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub(crate) block_size: Option<u32>,
+    /// Longest prompt and answer together, in tokens.
+    #[arg(long, value_name = "N", help_heading = "Engine (vLLM's flags)", value_parser = clap::value_parser!(u32).range(2..))]
+    pub(crate) max_model_len: Option<u32>,
+    /// Compute prompts that begin alike anew each time.
+    #[arg(long, help_heading = "Engine (vLLM's flags)")]
+    pub(crate) no_enable_prefix_caching: bool,
+    /// Engines behind the address.
+    #[arg(long, value_name = "N", help_heading = "Engine (vLLM's flags)", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) data_parallel_size: Option<u32>,
+    /// Requests that may wait; more are refused with 503.
+    #[arg(long, value_name = "N", help_heading = "Engine (vLLM's flags)")]
+    pub(crate) max_num_queued_reqs: Option<u32>,
+}
+
 /// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
@@ -138,6 +215,14 @@ pub(crate) enum ProfileArg {
     Batch,
     /// People wait, and arrivals come in bursts.
     Bursty,
+}
+
+/// A positive number that is not absurd.
+fn strength(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(strength) if (0.1..=10.0).contains(&strength) => Ok(strength),
+        _ => Err(format!("{text:?} is not a strength: between 0.1 and 10, where 1 is a plain case")),
+    }
 }
 
 /// `1s`, `500ms`, `2m`.
@@ -160,6 +245,7 @@ pub(crate) fn run() -> Result<Outcome, Failure> {
         Command::Check(args) => commands::check::run(&args),
         Command::Explain { cause } => commands::explain::run(cause.as_deref()),
         Command::Demo(args) => commands::demo::run(&args),
+        Command::Simulate(args) => commands::simulate::run(&args),
         Command::Scoreboard { folders } => commands::scoreboard::run(&folders),
         Command::Schema => commands::explain::schema(),
         Command::Completions { shell } => commands::completions::run::<Cli>(shell),

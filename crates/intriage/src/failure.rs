@@ -59,6 +59,9 @@ pub(crate) enum Failure {
     /// The truth file of a recording.
     #[error(transparent)]
     Truth(#[from] intriage_observe::TruthError),
+    /// The simulated server cannot be served.
+    #[error(transparent)]
+    Serve(#[from] intriage_simulate::serve::ServeError),
     /// A file the user named.
     #[error("{path}: {why}")]
     File {

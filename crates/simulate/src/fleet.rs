@@ -4,7 +4,7 @@ use intriage_case::Seconds;
 
 use crate::engine::{Engine, EngineConfig};
 use crate::random::{Random, mix};
-use crate::request::{Content, Request};
+use crate::request::{Content, Finish, Request, RequestId};
 use crate::time::Nanos;
 
 /// One or several engines that answer under one address.
@@ -16,6 +16,19 @@ pub struct FleetConfig {
     pub router: Router,
     /// What happens to a request before an engine sees it.
     pub front: Front,
+    /// Conversations that were going on in every engine before the load began.
+    pub going_on: Vec<GoingOn>,
+}
+
+/// A conversation in the middle of an answer, its context in the pool; lengths in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GoingOn {
+    /// The prompt.
+    pub prompt: u32,
+    /// Answered already.
+    pub generated: u32,
+    /// The whole answer.
+    pub output: u32,
 }
 
 /// Who gets a request.
@@ -40,6 +53,22 @@ pub struct Front {
     pub per_prompt_token: Seconds,
 }
 
+impl GoingOn {
+    fn request(self, id: RequestId) -> Request {
+        Request {
+            id,
+            arrival: Nanos::ZERO,
+            prompt: self.prompt,
+            output: self.output,
+            max_tokens: self.output,
+            finish: Finish::Stop,
+            content: Content::Unique,
+            priority: 0,
+            adapter: None,
+        }
+    }
+}
+
 /// Engines, router and front end at work.
 #[derive(Debug)]
 pub struct Fleet {
@@ -48,6 +77,7 @@ pub struct Fleet {
     router: Router,
     front: Front,
     front_free: Nanos,
+    front_work: Nanos,
     turn: usize,
     random: Random,
 }
@@ -56,11 +86,19 @@ impl Fleet {
     /// Idle engines.
     pub fn new(config: &FleetConfig, seed: u64) -> Self {
         let engines = config.engines.iter().zip(0..).map(|(c, i)| Engine::new(c.clone(), mix(seed ^ i)));
+        let mut engines: Vec<Engine> = engines.collect();
+        for engine in &mut engines {
+            for (talk, number) in config.going_on.iter().zip(1..) {
+                // Numbers from the far end: requests that arrive count from the near one.
+                engine.resume(talk.request(RequestId(u64::MAX - number)), talk.generated, Nanos::ZERO);
+            }
+        }
         Self {
-            engines: engines.collect(),
+            engines,
             router: config.router.clone(),
             front: config.front,
             front_free: Nanos::ZERO,
+            front_work: Nanos::ZERO,
             turn: 0,
             random: Random::new(seed, "router"),
         }
@@ -69,8 +107,15 @@ impl Fleet {
     /// When the front end will be done with a request that arrives now.
     pub fn front_done(&mut self, prompt: u32, now: Nanos) -> Nanos {
         let work = self.front.per_request.0 + self.front.per_prompt_token.0 * f64::from(prompt);
-        self.front_free = self.front_free.max(now) + Nanos::from_seconds(Seconds(work));
+        let work = Nanos::from_seconds(Seconds(work));
+        self.front_work = self.front_work + work;
+        self.front_free = self.front_free.max(now) + work;
         self.front_free
+    }
+
+    /// CPU time the front end has used until now.
+    pub fn front_used(&self, now: Nanos) -> Seconds {
+        self.front_work.since(self.front_free.since(now)).seconds()
     }
 
     /// The engine that gets a request.

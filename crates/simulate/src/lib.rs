@@ -6,20 +6,29 @@
 //!
 //! Nothing here knows what the diagnosis looks for: this crate may not depend on it.
 
+pub mod about;
+mod client;
 pub mod engine;
+pub mod faults;
 mod fleet;
+pub mod metrics;
 mod outcome;
 mod random;
+mod rehearse;
 mod request;
 mod run;
+pub mod serve;
+mod setup;
 mod time;
 pub mod workload;
 
 pub use engine::{Engine, EngineConfig, EngineLoad, Policy, Refusal, Sequence, Sink, Speculation, StepTime};
-pub use fleet::{Fleet, FleetConfig, Front, Router};
+pub use fleet::{Fleet, FleetConfig, Front, GoingOn, Router};
 pub use outcome::{Latency, Outcome};
 pub use random::Random;
+pub use rehearse::{Recording, Window, rehearse};
 pub use request::{Content, Finish, Request, RequestId};
 pub use run::{Stop, Watch, run};
+pub use setup::{Identity, Mishap, Path, Setup};
 pub use time::Nanos;
 pub use workload::{Arrivals, Class, Lengths, Workload};

@@ -121,6 +121,9 @@ impl Run {
         let end = Nanos::from_seconds(self.stop.end);
         let mut now = Nanos::ZERO;
         self.expect_next_arrival();
+        for engine in 0..self.busy.len() {
+            self.begin_step(engine, now, watch);
+        }
         if let Some(every) = self.stop.every {
             self.push(Nanos::from_seconds(every), Event::Tick);
         }

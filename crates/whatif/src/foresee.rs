@@ -50,6 +50,7 @@ fn load(altered: &Altered, window: Seconds, repeats: u32, seed: u64) -> Record {
         engines: vec![model.engine.clone(); altered.replicas as usize],
         router: Router::RoundRobin,
         front: Front::default(),
+        going_on: Vec::new(),
     };
     let end = Seconds(window.get() * f64::from(repeats));
     let mut record = Record::between(Nanos::from_seconds(window), Nanos::from_seconds(end));

@@ -94,9 +94,19 @@ pub(super) struct Pool {
 }
 
 /// The KV pool in the given scrapes. Full means above the threshold, or less room left than one
-/// ordinary prompt needs: a small pool is full before its gauge says so.
+/// ordinary prompt needs: a small pool is full before its gauge says so. Ordinary is what nine of
+/// ten prompts need, because the one that is stuck at the head is rarely a short one.
 pub(super) fn pool(e: &Evidence<'_>, scrapes: &[usize]) -> Option<Pool> {
-    pool_for(e, scrapes, next_prompt(e))
+    let prompts = e.histogram(Signal::TokensPromptEach);
+    let most = prompts.and_then(|h| {
+        let (median, most) = h.quantile(0.5).zip(h.quantile(0.9))?;
+        Some(Tokens(most.estimate.min(median.estimate * e.limit(Limit::OrdinaryPrompt))))
+    });
+    pool_for(e, scrapes, most.into_iter().chain(next_prompt(e)).reduce(larger))
+}
+
+fn larger(a: Tokens, b: Tokens) -> Tokens {
+    if a < b { b } else { a }
 }
 
 /// The KV pool in the given scrapes, full meaning less room than `need`.
@@ -288,7 +298,6 @@ pub(super) fn prompts_are_long(e: &Evidence<'_>) -> Test {
 pub(super) fn prompt_work_is_felt(e: &Evidence<'_>) -> Test {
     let a = &e.account;
     let (Some(ttft), Some(prefill)) = (a.ttft, a.prefill) else { return unknown(e, Signal::LatencyPrefill) };
-    let floor = e.objective(ObjectiveMetric::Ttft).map_or(e.limit(Limit::PrefillTime), Seconds::get);
     let own = prefill.value + a.input.map_or(0.0, |p| p.value);
     let behind_others = matches!(steps_are_full(e), Test::Holds(_));
     let large = own >= e.limit(Limit::PrefillShare) * ttft || behind_others;
@@ -297,7 +306,19 @@ pub(super) fn prompt_work_is_felt(e: &Evidence<'_>) -> Test {
     } else {
         format!("first token after {}, {} of it prompt work", Seconds(ttft), Ratio((own / ttft).min(1.0)))
     };
-    Test::when(ttft >= floor && large, e.fact(Signal::LatencyTtft, says, ttft))
+    Test::when(first_token_is_late(e, ttft) && large, e.fact(Signal::LatencyTtft, says, ttft))
+}
+
+/// The first token misses its objective by the objective's own statistic; without one, it takes long.
+pub(super) fn first_token_is_late(e: &Evidence<'_>, mean: f64) -> bool {
+    let mut stated = e.intent.objectives.iter().filter(|o| o.metric == ObjectiveMetric::Ttft).peekable();
+    if stated.peek().is_none() {
+        return mean >= e.limit(Limit::PrefillTime);
+    }
+    stated.any(|o| {
+        let measured = e.measured(o.metric, o.statistic);
+        o.limit_time().zip(measured).is_some_and(|(limit, measured)| measured >= limit.get())
+    })
 }
 
 /// The model runs on a GPU.
@@ -322,7 +343,7 @@ pub(super) fn decode_dominates(e: &Evidence<'_>) -> Test {
     let Some(decode) = e.account.decode else { return unknown(e, Signal::LatencyDecode) };
     let share = e.account.share_of_life(decode);
     let says = format!("decode takes {share} of a request's life");
-    Test::when(share.get() >= 0.5, e.fact(Signal::LatencyDecode, says, decode))
+    Test::when(share.get() >= e.limit(Limit::DecodeShare), e.fact(Signal::LatencyDecode, says, decode))
 }
 
 /// The flag that sets the sequence cap of this engine.

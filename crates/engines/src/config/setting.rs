@@ -83,6 +83,8 @@ pub enum Setting {
     CpuOffload,
     /// Model name or path.
     Model,
+    /// The GPU's name.
+    GpuModel,
     /// Seconds the engine took to initialise.
     InitSeconds,
     /// Seconds spent compiling.

@@ -6,3 +6,4 @@ pub(crate) mod demo;
 pub(crate) mod explain;
 mod print;
 pub(crate) mod scoreboard;
+pub(crate) mod simulate;

@@ -1,9 +1,11 @@
 //! Tokens are as fast as the card can read its memory.
 
+use intriage_case::{ObjectiveMetric, Seconds};
 use intriage_engines::Engine;
 
 use super::card::{card_waits, memory_waits};
 use super::pace::{pace_impact, pace_is_missed};
+use super::roof::{context_is_the_larger_part, no_floor, step_is_most_of_the_gap, step_is_near_floor};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
 use crate::weighing::{Judgement, Test, Weighing};
@@ -84,14 +86,42 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 };
 
 fn judge(e: &Evidence<'_>) -> Judgement {
-    Weighing::new()
+    let w = Weighing::new()
         .requires(pace_is_missed(e))
-        .requires(Test::Unknown(
-            "the roofline is not computed yet: it takes the weights' bytes, the card's memory bandwidth and the gap of a single stream on an idle server".into(),
-        ))
+        .requires(step_is_near_floor(e))
+        .requires(step_is_most_of_the_gap(e))
+        .requires(objective_is_out_of_reach(e))
         .refuted_by(card_waits(e))
         .refuted_by(memory_waits(e))
-        .conclude("", pace_impact(e, 0.0))
+        .refuted_by(context_is_the_larger_part(e))
+        .supports(Test::Unknown("a single stream on an idle server was not measured".into()));
+    let (Ok(floor), Some(step)) = (&e.floor, e.account.ordinary_step()) else {
+        return w.conclude("", pace_impact(e, 0.0));
+    };
+    let says = format!(
+        "{} needs {} a token to read this model ({}); {} were measured: the memory is the limit, not a setting",
+        floor.gpu,
+        Seconds(floor.decode),
+        floor.how,
+        Seconds(step)
+    );
+    w.conclude(says, pace_impact(e, step))
+}
+
+/// Even at the share of the bandwidth that good software reaches, the step is longer than the objective.
+fn objective_is_out_of_reach(e: &Evidence<'_>) -> Test {
+    let Ok(floor) = &e.floor else { return no_floor(e) };
+    let wanted = [ObjectiveMetric::Itl, ObjectiveMetric::Tpot].into_iter().filter_map(|m| e.objective(m));
+    let Some(limit) = wanted.reduce(|a, b| if a < b { a } else { b }) else {
+        return Test::Unknown("no objective was given for the pace of tokens".into());
+    };
+    let best = floor.decode / floor.reached.1;
+    let says = format!(
+        "well-tuned software on {} needs {} a token, the objective is {limit}",
+        floor.gpu,
+        Seconds(best)
+    );
+    Test::when(best > limit.get(), e.derived(says, Seconds(best), "bytes per step / bandwidth"))
 }
 
 #[cfg(test)]
@@ -107,15 +137,31 @@ mod tests {
         Given::vllm("0.28.0")
             .on_gpu()
             .gauge(RequestsRunning, 2.0)
+            .gauge(KvUsage, 0.1)
+            .pool(20_000.0)
             .observed(LatencyItl, &[(0.066, 20_000.0)])
             .objective("itl.p95=30ms")
     }
 
     #[test]
-    fn a_missed_pace_is_not_yet_explained_by_physics() {
+    fn without_the_card_the_floor_is_unknown() {
         let j = slow().judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::CannotTell);
-        assert!(j.missing[0].contains("roofline is not computed yet"), "{:?}", j.missing);
+        assert!(j.missing[0].contains("which GPU this is"), "{:?}", j.missing);
+    }
+
+    #[test]
+    fn an_8b_model_on_an_l4_is_as_fast_as_its_memory() {
+        let j = slow().on_card("NVIDIA L4", "meta-llama/Llama-3.1-8B").judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Confirmed, "{j:?}");
+        assert!(j.says.contains("the memory is the limit"), "{}", j.says);
+    }
+
+    #[test]
+    fn the_same_pace_on_an_h100_has_another_reason() {
+        let j = slow().on_card("NVIDIA H100 80GB HBM3", "meta-llama/Llama-3.1-8B").judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::RuledOut);
+        assert!(j.against[0].says.contains("times the least it could"), "{:?}", j.against);
     }
 
     #[test]

@@ -4,7 +4,8 @@ use intriage_case::{Ratio, Requests, Seconds, Signal, Source};
 use intriage_engines::{Engine, Meaning, Setting};
 
 use super::card::{card_waits, no_card};
-use super::pace::{pace_impact, pace_is_missed};
+use super::pace::{fit_gaps, pace_impact, pace_is_missed, running};
+use super::roof::step_is_far_above_floor;
 use crate::causes::shared::{decode_dominates, unknown};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
@@ -91,12 +92,13 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 
 fn judge(e: &Evidence<'_>) -> Judgement {
     let mut w = Weighing::new()
-        .requires(card_waits(e))
+        .requires(host_is_waited_for(e))
         .requires(several_run(e))
         .requires(decode_dominates(e))
         .refuted_by(no_card(e))
         .refuted_by(graphs_are_off(e))
         .refuted_by(pace_is_met(e))
+        .refuted_by(gaps_follow_the_batch(e))
         .at_most_likely(0.6);
     if e.observed.config.switch(Setting::AsyncScheduling) == Some(false) {
         w = w
@@ -105,15 +107,57 @@ fn judge(e: &Evidence<'_>) -> Judgement {
             ))
             .advise("let scheduling overlap with the GPU's work: it was switched off by hand", "a restart");
     }
-    let host = e.account.host.map_or(0.0, |p| p.value);
-    let says = format!(
-        "no kernel runs {} of the time with {} in the batch: the card waits for the host, about {} of each token's {}",
-        Ratio(1.0 - e.observed.gpu.busy_share().map_or(1.0, Ratio::get)),
-        Requests(e.mean_busy(Signal::RequestsRunning).unwrap_or(0.0)),
-        Seconds(host),
-        Seconds(e.account.itl.unwrap_or(0.0))
-    );
+    let running = Requests(e.mean_busy(Signal::RequestsRunning).unwrap_or(0.0));
+    let token = Seconds(e.account.itl.unwrap_or(0.0));
+    let idle = e.observed.gpu.busy_share().map(|busy| Ratio(1.0 - busy.get()));
+    let (host, says) = match (idle, &e.floor) {
+        (Some(idle), _) => {
+            let host = e.account.host.map_or(0.0, |p| p.value);
+            let says = format!(
+                "no kernel runs {idle} of the time with {running} in the batch: the card waits for the host, about {} of each token's {token}",
+                Seconds(host)
+            );
+            (host, says)
+        }
+        (None, Ok(floor)) => {
+            let usual = floor.decode / floor.reached.0;
+            let host = (e.account.ordinary_step().unwrap_or(0.0) - usual).max(0.0);
+            let says = format!(
+                "a token takes {token} with {running} in the batch where {} needs {} and software usually {}: about {} go by outside the kernels",
+                floor.gpu,
+                Seconds(floor.decode),
+                Seconds(usual),
+                Seconds(host)
+            );
+            (host, says)
+        }
+        (None, Err(_)) => (0.0, String::new()),
+    };
     w.conclude(says, pace_impact(e, host))
+}
+
+/// Without readings of the card, a gap that grows with the batch is the batch's first.
+fn gaps_follow_the_batch(e: &Evidence<'_>) -> Test {
+    if e.observed.gpu.busy_share().is_some() {
+        return Test::Unknown("the card itself was read".into());
+    }
+    match fit_gaps(e, running(e), "the number of running requests") {
+        Ok(fit) if fit.follows(e) == Some(true) => Test::Holds(e.fact(
+            Signal::LatencyItl,
+            format!("the gaps between tokens follow the number of running requests (r² {:.2})", fit.quality),
+            fit.slope,
+        )),
+        Ok(_) => Test::Unknown("the gaps between tokens do not follow the batch".into()),
+        Err(why) => Test::Unknown(why),
+    }
+}
+
+/// No kernel runs for much of the time; without readings of the card, the step is far above its floor.
+fn host_is_waited_for(e: &Evidence<'_>) -> Test {
+    if e.observed.gpu.busy_share().is_some() || e.floor.is_err() {
+        return card_waits(e);
+    }
+    step_is_far_above_floor(e)
 }
 
 /// Enough requests decode at once, most of the time, to keep a card busy.
@@ -191,6 +235,39 @@ mod tests {
         let j = waiting_card().judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
         assert!(j.confidence <= 0.6 && j.says.contains("no kernel runs 65 %"), "{}", j.says);
+    }
+
+    /// Without readings of the card, its floor tells: 8B on an H100 needs 5 ms a token.
+    fn slow_on_a_known_card() -> Given {
+        Given::vllm("0.28.0")
+            .on_gpu()
+            .pool(430_000.0)
+            .gauge(RequestsRunning, 8.0)
+            .gauge(RequestsWaiting, 0.0)
+            .gauge(KvUsage, 0.02)
+            .observed(LatencyTtft, &[(0.1, 500.0)])
+            .observed(LatencyItl, &[(0.055, 100_000.0)])
+            .observed(LatencyDecode, &[(5.5, 500.0)])
+            .observed(TokensPromptEach, &[(300.0, 500.0)])
+            .finished("stop", 500.0)
+            .objective("itl.p95=30ms")
+            .on_card("NVIDIA H100 80GB HBM3", "meta-llama/Llama-3.1-8B")
+    }
+
+    #[test]
+    fn a_step_far_above_its_floor_is_likely_the_host() {
+        let j = slow_on_a_known_card().judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+        assert!(j.says.contains("outside the kernels"), "{}", j.says);
+    }
+
+    #[test]
+    fn the_same_step_near_the_floor_of_a_small_card_is_not() {
+        let small = slow_on_a_known_card().on_card("NVIDIA L4", "meta-llama/Llama-3.1-8B");
+        assert_eq!(
+            small.observed(LatencyItl, &[(0.066, 100_000.0)]).judge(&CAUSE).outcome,
+            Outcome::RuledOut
+        );
     }
 
     #[test]

@@ -4,6 +4,7 @@ use intriage_case::Ratio;
 use intriage_engines::{Engine, LogEvent, Meaning, Setting};
 
 use super::pace::any_time_is_missed;
+use super::roof::{step_is_far_above_floor, step_is_near_floor};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
@@ -90,9 +91,8 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     Weighing::new()
         .requires(slow_path_is_named(e))
         .requires(any_time_is_missed(e))
-        .supports(Test::Unknown(
-            "how much slower it is than the card allows takes the roofline, which is not computed yet".into(),
-        ))
+        .refuted_by(step_is_near_floor(e))
+        .supports(step_is_far_above_floor(e))
         .at_most_likely(0.5)
         .conclude(says, impact)
 }
@@ -112,9 +112,7 @@ fn slow_path_is_named(e: &Evidence<'_>) -> Test {
     } else {
         "no start-up log was given, which would name a slow path"
     };
-    Test::Unknown(format!(
-        "{seen}; an idle stream against the roofline, which is not computed yet, would show one"
-    ))
+    Test::Unknown(format!("{seen}; an idle stream against its lower bound would show one"))
 }
 
 fn slow_path(e: &Evidence<'_>) -> Option<String> {

@@ -1,11 +1,12 @@
 //! Reading the contexts takes more of each step than the weights do.
 
-use intriage_case::{Ratio, Requests, Seconds, Signal, Tokens};
+use intriage_case::{Fact, Ratio, Requests, Seconds, Signal, Tokens};
 use intriage_engines::{Engine, Setting};
 
 use super::pace::{
     Fit, fit_gaps, live_tokens, move_together, pace_impact, pace_is_missed, running, thrown_back,
 };
+use super::roof::{context_is_the_larger_part, step_is_most_of_the_gap, step_is_near_floor};
 use crate::causes::shared::unknown;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
@@ -80,16 +81,21 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 
 fn judge(e: &Evidence<'_>) -> Judgement {
     let fit = fit_gaps(e, live_tokens(e), "the number of live tokens");
-    let w = Weighing::new()
-        .requires(pace_is_missed(e))
+    let by_physics = physics_explains(e);
+    let w = Weighing::new().requires(pace_is_missed(e)).refuted_by(thrown_back(e));
+    if let Some((fact, says, time)) = by_physics {
+        return w
+            .requires(Test::Holds(fact))
+            .requires(step_is_near_floor(e))
+            .requires(step_is_most_of_the_gap(e))
+            .supports(gaps_follow_tokens(e, fit.as_ref()))
+            .conclude(says, pace_impact(e, time));
+    }
+    let w = w
         .requires(gaps_follow_tokens(e, fit.as_ref()))
         .requires(not_the_batch(e))
         .refuted_by(contexts_are_short(e))
-        .refuted_by(thrown_back(e))
-        .supports(Test::Unknown(
-            "whether the slope equals KV bytes / bandwidth takes the roofline, which is not computed yet"
-                .into(),
-        ))
+        .supports(context_is_the_larger_part(e))
         .at_most_likely(0.6);
     let Ok(fit) = fit else {
         return w.conclude("", pace_impact(e, 0.0));
@@ -103,6 +109,22 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         Seconds(e.account.itl.unwrap_or(0.0))
     );
     w.conclude(says, pace_impact(e, fit.slope * live))
+}
+
+/// Reading the contexts takes most of the least a step could take, and that least explains the step:
+/// the fact, the sentence, and the time.
+fn physics_explains(e: &Evidence<'_>) -> Option<(Fact, String, f64)> {
+    let (Ok(floor), Test::Holds(fact)) = (&e.floor, context_is_the_larger_part(e)) else { return None };
+    let step = e.account.ordinary_step().filter(|s| *s > 0.0)?;
+    let time = step * floor.context / floor.decode;
+    let says = format!(
+        "about {} of context are read in every step by {}, {} of each token's {}",
+        Tokens(floor.live.round()),
+        Requests(e.mean_busy(Signal::RequestsRunning).unwrap_or(0.0)),
+        Seconds(time),
+        Seconds(e.account.itl.unwrap_or(0.0))
+    );
+    Some((fact, says, time))
 }
 
 /// The mean gap rises with the tokens in the pool.
@@ -196,6 +218,20 @@ mod tests {
         let j = judge_with_gaps(&growing(), &CAUSE, &gaps());
         assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
         assert!(j.says.contains("6 requests") && j.confidence <= 0.6, "{} {}", j.says, j.confidence);
+    }
+
+    #[test]
+    fn on_a_known_card_the_arithmetic_confirms_it() {
+        let steady = growing()
+            .gauge(KvUsage, 0.84)
+            .observed(LatencyItl, &[(0.026, 20_000.0)])
+            .on_card("NVIDIA H100 80GB HBM3", "meta-llama/Llama-3.1-8B");
+        let j = steady.judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
+        assert!(j.facts_for.iter().any(|f| f.says.contains("361,200 tokens of live context")), "{j:#?}");
+        // A twentieth of the context is read in a moment: the same pace then has another reason.
+        let j = steady.gauge(KvUsage, 0.04).judge(&CAUSE);
+        assert_ne!(j.outcome, Outcome::Confirmed);
     }
 
     #[test]

@@ -9,10 +9,13 @@ mod kernel_fallback_slow_path;
 mod long_context_kv_read_bound;
 mod pace;
 mod prefill_decode_interference;
+mod roof;
 mod speculation_ineffective;
 mod static_batching_sequence_skew;
 mod tp_communication_bound;
 mod underbatched_low_throughput;
+
+pub(super) use pace::pace_is_missed;
 
 use super::Cause;
 

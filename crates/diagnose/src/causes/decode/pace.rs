@@ -13,7 +13,7 @@ use crate::weighing::Test;
 const PACE: [ObjectiveMetric; 2] = [ObjectiveMetric::Itl, ObjectiveMetric::Tpot];
 
 /// An objective on the gap between tokens is missed.
-pub(super) fn pace_is_missed(e: &Evidence<'_>) -> Test {
+pub(in crate::causes) fn pace_is_missed(e: &Evidence<'_>) -> Test {
     missed(e, &PACE, "the pace of tokens, such as itl.p95=50ms")
 }
 

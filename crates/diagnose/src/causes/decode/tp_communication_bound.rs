@@ -1,9 +1,10 @@
 //! GPUs that share every layer wait for each other.
 
-use intriage_case::{Fact, Source};
+use intriage_case::{Fact, Seconds, Source};
 use intriage_engines::{Engine, Setting, dialect};
 
 use super::pace::{pace_impact, pace_is_missed};
+use super::roof::{step_is_far_above_floor, step_is_near_floor};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
 use crate::weighing::{Judgement, Test, Weighing};
@@ -77,11 +78,34 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 };
 
 fn judge(e: &Evidence<'_>) -> Judgement {
-    Weighing::new()
+    let w = Weighing::new()
         .requires(a_layer_is_shared(e))
         .requires(pace_is_missed(e))
-        .requires(Test::Unknown("how much of a step the exchange takes is in no metric: it takes the links between the GPUs and nccl-tests or a profile".into()))
-        .conclude("", pace_impact(e, 0.0))
+        .requires(the_link_is_slow(e))
+        .refuted_by(step_is_near_floor(e))
+        // Kernels that fall back and a slow host leave the same gap: a profile tells them apart.
+        .at_most_likely(0.55)
+        .explains(&["decode-host-overhead-bound"]);
+    let (Ok(floor), Some(step)) = (&e.floor, e.account.ordinary_step()) else {
+        return w.conclude("", pace_impact(e, 0.0));
+    };
+    let says = format!(
+        "a step takes {} where the memory of {:.0} {} needs {}: they exchange every layer over PCIe",
+        Seconds(step),
+        e.setting(Setting::TensorParallel).unwrap_or(1.0),
+        floor.gpu,
+        Seconds(floor.decode)
+    );
+    w.conclude(says, pace_impact(e, (step - floor.decode / floor.reached.0).max(0.0)))
+}
+
+/// The card has no link of its own, and a step takes far longer than its memory explains.
+fn the_link_is_slow(e: &Evidence<'_>) -> Test {
+    const MEASURE: &str = "how much of a step the exchange takes is in no metric: it takes the links between the GPUs and nccl-tests or a profile";
+    match &e.floor {
+        Ok(floor) if !floor.linked => step_is_far_above_floor(e),
+        _ => Test::Unknown(MEASURE.into()),
+    }
 }
 
 /// More than one GPU holds each layer.
@@ -141,6 +165,17 @@ mod tests {
         let j = four_cards().judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::CannotTell);
         assert!(j.missing[0].contains("nccl-tests"), "{:?}", j.missing);
+    }
+
+    #[test]
+    fn four_cards_without_a_link_far_above_their_floor_are_likely_exchanging() {
+        let known = four_cards().gauge(KvUsage, 0.05).pool(200_000.0);
+        let j = known.clone().on_card("NVIDIA L40S", "meta-llama/Llama-3.1-8B").judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+        assert!(j.says.contains("over PCIe"), "{}", j.says);
+        // With NVLink the exchange has to be measured.
+        let j = known.on_card("NVIDIA H100 80GB HBM3", "meta-llama/Llama-3.1-8B").judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::CannotTell);
     }
 
     #[test]

@@ -57,7 +57,11 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     ],
     effect: "The first answers take as long as any other.",
     confirm: "latency.ttft of the first minute equals that of later ones after the next start.",
-    explains: &["frontend-input-processing-bound", "long-prompt-compute-bound"],
+    explains: &[
+        "frontend-input-processing-bound",
+        "long-prompt-compute-bound",
+        "prefill-decode-interference",
+    ],
     judge,
 };
 
@@ -73,7 +77,10 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     };
     let lost = (curve.overall - curve.later).max(0.0);
     let share = e.account.share_of_life(lost);
+    // Streams that stuttered only while the engine was cold stuttered because of it.
+    let also: &[&str] = if pace_recovers(e) { &["prefill-decode-interference"] } else { &[] };
     let w = Weighing::new()
+        .explains(also)
         .requires(curve.falls(e))
         .requires(is_young(e))
         .supports(log_tells(e))
@@ -93,6 +100,14 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         ),
     };
     w.conclude(says, impact)
+}
+
+/// In the second half of the window the mean gap between tokens is far below that of the first.
+fn pace_recovers(e: &Evidence<'_>) -> bool {
+    let half = e.observed.times.len() / 2;
+    let mean = |late: bool| e.histogram_where(Signal::LatencyItl, |i| (i > half) == late)?.mean();
+    let (Some(first), Some(later)) = (mean(false), mean(true)) else { return false };
+    first >= later * e.limit(Limit::ColdFactor)
 }
 
 fn nothing() -> Impact {

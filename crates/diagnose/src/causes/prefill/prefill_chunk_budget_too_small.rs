@@ -3,7 +3,7 @@
 use intriage_case::{Quantity, Ratio, Seconds, Signal, Tokens, Unit};
 use intriage_engines::{Engine, Setting};
 
-use crate::causes::shared::{requests_wait, runs_on_gpu, unknown};
+use crate::causes::shared::{first_token_is_late, requests_wait, runs_on_gpu, unknown};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
@@ -68,7 +68,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     ],
     effect: "The first token of long prompts comes about as early as on an idle server; the gap between tokens grows a little.",
     confirm: "latency.prefill falls at the same prompt length while latency.itl keeps its objective.",
-    explains: &[],
+    explains: &["long-prompt-compute-bound"],
     judge,
 };
 
@@ -83,6 +83,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .requires(pace_is_even(e))
         .refuted_by(requests_wait(e))
         .supports(gpu_has_room(e))
+        .explains(CAUSE.explains)
         .at_most_likely(0.65);
     let Some(steps) = steps else { return w.conclude("", impact(e)) };
     if let Some(budget) = e.setting(Setting::TokenBudget) {
@@ -157,16 +158,23 @@ fn budget_is_small(e: &Evidence<'_>) -> Test {
     Test::when(small, fact)
 }
 
-/// Prefill is the larger half of the first-token time, and long enough.
+/// Prefill, and the wait behind others' prefill, is the larger half of a first-token time that is late.
 fn prefill_is_felt(e: &Evidence<'_>) -> Test {
     let Some(prefill) = e.account.prefill else { return unknown(e, Signal::LatencyPrefill) };
-    let share = e.account.ttft.and_then(|ttft| Ratio::of(prefill.value, ttft.max(prefill.value)));
+    // A prompt that takes the whole budget of step after step holds up the next: that wait is its doing.
+    let behind = e.account.queue.map_or(0.0, |q| q.value.min(2.0 * prefill.value));
+    let work = prefill.value + behind;
+    let share = e.account.ttft.and_then(|ttft| Ratio::of(work, ttft.max(work)));
     let of_ttft = share.map_or(String::new(), |s| format!(", {s} of the time to first token"));
-    let holds = prefill.value >= e.limit(Limit::PrefillTime)
-        && share.is_none_or(|s| s.get() >= e.limit(Limit::PrefillShare));
+    let ttft = e.account.ttft.unwrap_or(prefill.value);
+    let holds = first_token_is_late(e, ttft) && share.is_none_or(|s| s.get() >= e.limit(Limit::PrefillShare));
     Test::when(
         holds,
-        e.fact(Signal::LatencyPrefill, format!("prefill {}{of_ttft}", Seconds(prefill.value)), prefill.value),
+        e.fact(
+            Signal::LatencyPrefill,
+            format!("prefill and the wait behind it {}{of_ttft}", Seconds(work)),
+            prefill.value,
+        ),
     )
 }
 
@@ -175,21 +183,29 @@ fn steps_explain_it(e: &Evidence<'_>, steps: Option<&Steps>) -> Test {
     let (Some(s), Some(prefill)) = (steps, e.account.prefill) else {
         return Test::Unknown("prompt length, running requests or the token gap are unknown, so the steps of a prompt cannot be counted".into());
     };
-    let expected = s.count * s.step;
+    let Some((median, slow)) =
+        e.histogram(Signal::LatencyItl).and_then(|gaps| gaps.quantile(0.5).zip(gaps.quantile(0.99)))
+    else {
+        return unknown(e, Signal::LatencyItl);
+    };
+    // Steps that carry a piece of a prompt are longer than the mean step, never than the slowest.
+    let each = prefill.value / s.count;
     let says = format!(
-        "{} / {} per step = {:.0} steps × {} = {}, prefill takes {}",
+        "{} / {} per step = {:.0} steps; a prefill of {} makes {} a step, and token gaps lie between {} and {}",
         Tokens(s.prompt),
         Tokens(s.chunk),
         s.count,
-        Seconds(s.step),
-        Seconds(expected),
-        Seconds(prefill.value)
+        Seconds(prefill.value),
+        Seconds(each),
+        Seconds(median.estimate),
+        Seconds(slow.high)
     );
-    let closes = (expected - prefill.value).abs() <= e.limit(Limit::ResidualShare) * prefill.value;
+    let slack = 1.0 + e.limit(Limit::ResidualShare);
+    let closes = each * slack >= median.estimate && each <= slow.high * slack;
     // One or two steps are not many.
     Test::when(
         closes && s.count > 2.0,
-        e.derived(says, Seconds(expected), "prompt / (budget - running) × token gap"),
+        e.derived(says, Seconds(each), "prefill time / (prompt / (budget - running))"),
     )
 }
 
@@ -199,8 +215,9 @@ fn pace_is_even(e: &Evidence<'_>) -> Test {
     let (Some(median), Some(slow)) = (gaps.quantile(0.5), gaps.quantile(0.99)) else {
         return Test::Unknown("the gaps between tokens are too coarse to compare".into());
     };
-    let spread = slow.estimate / median.estimate.max(f64::MIN_POSITIVE);
-    let says = format!("the slowest token gaps are {spread:.1} times the median");
+    // Buckets are coarse: only what lies surely above the median counts.
+    let spread = slow.low / median.estimate.max(f64::MIN_POSITIVE);
+    let says = format!("the slowest token gaps are at least {spread:.1} times the median");
     Test::when(spread < e.limit(Limit::ItlSpread), e.fact(Signal::LatencyItl, says, slow.estimate))
 }
 

@@ -3,10 +3,12 @@
 use intriage_case::{Ratio, Seconds, Signal, Tokens};
 use intriage_engines::{Engine, Meaning, Setting};
 
+use crate::causes::decode::pace_is_missed;
 use crate::causes::shared::{prompt_work_is_felt, prompts_are_long, unknown};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
 pub(in crate::causes) static CAUSE: Cause = Cause {
@@ -93,7 +95,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     let w = Weighing::new()
         .requires(caching_is_off(e))
         .requires(prompts_are_long(e))
-        .requires(prompt_work_is_felt(e))
+        .requires(prompts_are_felt(e))
         .refuted_by(cache_serves(e))
         .supports(prompts_are_alike(e))
         // Whether prompts share a beginning shows in no counter while the cache is off.
@@ -119,6 +121,24 @@ fn judge(e: &Evidence<'_>) -> Judgement {
 fn prompt_work(e: &Evidence<'_>) -> f64 {
     let a = &e.account;
     [a.queue, a.prefill, a.input].into_iter().flatten().map(|p| p.value).sum()
+}
+
+/// In the first token, or in the gaps between the tokens of others.
+fn prompts_are_felt(e: &Evidence<'_>) -> Test {
+    let first = prompt_work_is_felt(e);
+    if matches!(first, Test::Holds(_)) {
+        return first;
+    }
+    let stutter = [e.account.interference, e.account.stalls].into_iter().flatten().map(|p| p.value).sum();
+    let share = e.account.itl.and_then(|itl| Ratio::of(stutter, itl));
+    match (pace_is_missed(e), share) {
+        (Test::Holds(_), Some(share)) if share.get() >= e.limit(Limit::PrefillShare) => {
+            let says =
+                format!("{} of every token gap, {share} of it, is prompts being read", Seconds(stutter));
+            Test::Holds(e.fact(Signal::LatencyItl, says, stutter))
+        }
+        _ => first,
+    }
 }
 
 fn caching_is_off(e: &Evidence<'_>) -> Test {

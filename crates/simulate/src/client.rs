@@ -1,0 +1,105 @@
+//! What a client sees of an answer after the path between has had its way with it.
+
+use serde_json::json;
+
+use crate::request::Request;
+use crate::setup::Path;
+use crate::time::Nanos;
+
+/// Bytes of one event of a streamed answer: vLLM sends about this much around every token.
+const EVENT_BYTES: f64 = 210.0;
+
+/// One request as its client saw it; times from when it was sent.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ClientView {
+    sent: Nanos,
+    headers: Nanos,
+    first: Option<Nanos>,
+    last: Option<Nanos>,
+    gaps: Vec<Nanos>,
+    events: usize,
+    tokens: u32,
+    prompt: u32,
+    status: u16,
+}
+
+impl ClientView {
+    /// A streamed answer whose tokens left the server at these instants.
+    pub(crate) fn answered(request: &Request, tokens: &[(Nanos, u32)], path: Path) -> Self {
+        let delay = Nanos::from_seconds(path.delay);
+        // The arrival at the server lies one way after the sending.
+        let sent = request.arrival;
+        let reached = |left: Nanos| left.since(sent) + delay + delay;
+        let mut arrivals: Vec<Nanos> = tokens.iter().map(|(at, _)| reached(*at)).collect();
+        if let Some(buffer) = path.buffer {
+            release_in_pieces(&mut arrivals, buffer.0);
+        }
+        let mut gaps: Vec<Nanos> = arrivals.windows(2).map(|w| w[1].since(w[0])).collect();
+        gaps.sort_unstable();
+        let started = if path.buffer.is_some() { arrivals.first().copied() } else { None };
+        Self {
+            sent,
+            // Headers go out at once; a buffering proxy sends them with the first piece.
+            headers: started.unwrap_or(Nanos(3_000_000) + delay + delay),
+            first: arrivals.first().copied(),
+            last: arrivals.last().copied(),
+            gaps,
+            events: tokens.len(),
+            tokens: tokens.iter().map(|(_, n)| n).sum(),
+            prompt: request.prompt,
+            status: 200,
+        }
+    }
+
+    /// A request that was refused.
+    pub(crate) fn refused(request: &Request, status: u16, now: Nanos, path: Path) -> Self {
+        let delay = Nanos::from_seconds(path.delay);
+        let headers = now.since(request.arrival) + delay + delay;
+        Self {
+            sent: request.arrival,
+            headers,
+            first: None,
+            last: None,
+            gaps: Vec::new(),
+            events: 0,
+            tokens: 0,
+            prompt: request.prompt,
+            status,
+        }
+    }
+
+    /// Whether it ended after this instant.
+    pub(crate) fn ended(&self, from: Nanos) -> bool {
+        self.sent + self.last.unwrap_or(self.headers) >= from
+    }
+
+    /// The line of a client's record.
+    pub(crate) fn line(&self, epoch_ms: u64) -> String {
+        let seconds = |t: Nanos| t.seconds().0;
+        json!({
+            "sent": epoch_ms as f64 + self.sent.0 as f64 / 1e6,
+            "connect": null,
+            "headers": seconds(self.headers),
+            "first": self.first.map(seconds),
+            "last": self.last.map(seconds),
+            "chunks": self.events,
+            "gap_p50": self.gaps.get(self.gaps.len() / 2).copied().map(seconds),
+            "gap_max": self.gaps.last().copied().map(seconds),
+            "tokens": if self.status == 200 { Some(self.tokens) } else { None },
+            "prompt_tokens": self.prompt,
+            "status": self.status,
+            "error": if self.status == 200 { None } else { Some(format!("HTTP {}", self.status)) },
+        })
+        .to_string()
+    }
+}
+
+/// Holds events back until a buffer is full or the answer ends.
+fn release_in_pieces(arrivals: &mut [Nanos], buffer: f64) {
+    let per_piece = (buffer / EVENT_BYTES).ceil().max(1.0) as usize;
+    for piece in arrivals.chunks_mut(per_piece) {
+        if let Some(last) = piece.last().copied() {
+            piece.fill(last);
+        }
+    }
+}
