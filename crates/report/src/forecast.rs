@@ -127,6 +127,20 @@ mod tests {
     }
 
     #[test]
+    fn a_narrow_page_has_one_figure_a_line() {
+        let times = |value| {
+            let one = seconds(value, 0.8 * value, 1.2 * value);
+            Times { mean: one, p50: one, p95: one }
+        };
+        let rows = |width| figures("TTFT", &times(6.9), &times(0.05), width);
+        assert_eq!(rows(86).len(), 1);
+        let narrow = rows(46);
+        assert_eq!(narrow.len(), 2);
+        let fits = |row: &Row| matches!(row, Row::Figures(text) if text.chars().count() <= 46);
+        assert!(narrow.iter().all(fits));
+    }
+
+    #[test]
     fn rates_have_three_figures() {
         assert_eq!(rounded(6094.3, Unit::TokensPerSecond), 6090.0);
         assert_eq!(rounded(8.6543, Unit::RequestsPerSecond), 8.6543);
