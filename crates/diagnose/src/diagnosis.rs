@@ -4,6 +4,8 @@ use intriage_case::{Fact, Millis, Profile, Quantity, Ratio, Seconds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::prediction::Prediction;
+
 /// The version of the diagnosis format.
 pub const SCHEMA: &str = "intriage.diagnosis/1";
 
@@ -36,6 +38,13 @@ pub struct Diagnosis {
     pub cannot_tell: Vec<Unjudged>,
     /// What to change for the primary finding, best first.
     pub remedies: Vec<RemedyOut>,
+    /// What changes for the primary finding are expected to do, from a replay of the case. The judge
+    /// leaves this empty; who prints the diagnosis may fill it.
+    #[serde(default)]
+    pub predictions: Vec<Prediction>,
+    /// Why there is no prediction for the primary finding, where one was tried.
+    #[serde(default)]
+    pub no_prediction: Option<String>,
     /// Conditions that look alarming and are not.
     pub benign: Vec<Named>,
     /// What else a reader should know.

@@ -66,6 +66,8 @@ pub fn diagnose(case: &Case, thresholds: &Thresholds) -> Diagnosis {
         ruled_out,
         cannot_tell,
         remedies,
+        predictions: Vec::new(),
+        no_prediction: None,
         benign,
         notes,
     }

@@ -13,6 +13,7 @@ mod evidence;
 mod floor;
 mod judge;
 mod objectives;
+mod prediction;
 mod rank;
 mod segments;
 #[cfg(test)]
@@ -28,5 +29,6 @@ pub use diagnosis::{
 };
 pub use evidence::Evidence;
 pub use judge::diagnose;
+pub use prediction::{Estimate, Fit, Foreseen, Prediction, Times};
 pub use thresholds::{Limit, ThresholdError, Thresholds};
 pub use weighing::{Advice, Judgement, Test, Weighing};

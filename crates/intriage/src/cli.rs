@@ -121,6 +121,9 @@ pub(crate) struct CheckArgs {
     /// Save everything collected as a case file.
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
+    /// Do not replay the case with its remedies.
+    #[arg(long)]
+    pub(crate) no_predict: bool,
     /// Output for people or for machines.
     #[arg(long, default_value = "text")]
     pub(crate) format: Format,

@@ -10,7 +10,8 @@ fn every_recording_gets_its_true_cause() {
     for folder in ["recordings", "lab", "h200"] {
         for recording in recordings(folder) {
             let truth = truth(&recording);
-            let output = intriage(&["check", recording.to_str().unwrap(), "--format", "json"]);
+            let output =
+                intriage(&["check", recording.to_str().unwrap(), "--format", "json", "--no-predict"]);
             let verdict = json(&output);
             let name = recording.file_name().unwrap().to_string_lossy().into_owned();
             let said = &verdict["verdict"];
@@ -46,7 +47,8 @@ fn a_finding_names_facts_for_it_and_what_was_ruled_out() {
 #[test]
 fn the_first_token_account_adds_up() {
     for recording in recordings("recordings") {
-        let verdict = json(&intriage(&["check", recording.to_str().unwrap(), "--format", "json"]));
+        let args = ["check", recording.to_str().unwrap(), "--format", "json", "--no-predict"];
+        let verdict = json(&intriage(&args));
         for of in ["ttft", "tpot"] {
             let shares: Vec<f64> = verdict["segments"]
                 .as_array()
@@ -83,6 +85,19 @@ fn a_missed_objective_is_said() {
     let output =
         intriage(&["check", recording.to_str().unwrap(), "--format", "json", "--slo", "ttft.p95=500ms"]);
     assert_eq!(json(&output)["objectives"][0]["met"], false);
+}
+
+#[test]
+fn a_prediction_comes_with_its_change_unless_nobody_wants_it() {
+    let recording = support::recording("vllm-h200-maxseqs4");
+    let check = ["check", recording.to_str().unwrap(), "--format", "json"];
+    let verdict = json(&intriage(&check));
+    let first = &verdict["predictions"][0];
+    assert!(first["change"].as_str().unwrap().starts_with("--max-num-seqs 4 → "), "{first:#}");
+    assert!(first["after"]["queue"]["high"].as_f64().unwrap() < 0.05, "{first:#}");
+    let without = json(&intriage(&[&check[..], &["--no-predict"]].concat()));
+    assert_eq!(without["predictions"].as_array().unwrap().len(), 0);
+    assert_eq!(without["verdict"], verdict["verdict"]);
 }
 
 /// The text people see, for one recording of each kind.
@@ -140,7 +155,8 @@ fn less_evidence_names_no_wrong_cause() {
         ];
         for (what, keep) in variants {
             let copy = thinned(&recording, keep);
-            let verdict = json(&intriage(&["check", copy.path().to_str().unwrap(), "--format", "json"]));
+            let args = ["check", copy.path().to_str().unwrap(), "--format", "json", "--no-predict"];
+            let verdict = json(&intriage(&args));
             let said = &verdict["verdict"];
             assert!(
                 said["primary"]["cause"].is_null() || is_right(&truth, &verdict),

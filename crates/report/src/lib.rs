@@ -4,6 +4,7 @@
 //! caller prints it through a stream that strips them where they are not wanted.
 
 mod explain;
+mod forecast;
 mod json;
 mod scoreboard;
 mod style;

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use intriage_case::{Quantity, Ratio, Seconds};
 use intriage_diagnose::{Diagnosis, Finding, Outcome, Segment, SegmentOf, Status, find};
 
+use crate::forecast::{Row, forecast};
 use crate::style::{BAD, BAR, GOOD, HEAD, QUIET, UNSURE, styled};
 use crate::wrap::{WIDTH, hang_within, shorten};
 
@@ -165,9 +166,25 @@ impl Page {
             let more = format!("and {} more (--format json lists them)", d.remedies.len() - REMEDIES);
             self.list("", std::iter::once(more.as_str()));
         }
+        self.predictions(d);
         self.list("Expect", std::iter::once(first.effect.as_str()));
         self.list("Confirm", std::iter::once(first.confirm.as_str()));
         self.line("");
+    }
+
+    /// What the changes are expected to do, the first one in full.
+    fn predictions(&mut self, d: &Diagnosis) {
+        for (i, row) in forecast(d, self.width - MARGIN).into_iter().enumerate() {
+            let head = if i == 0 { "Predict" } else { "" };
+            match row {
+                Row::Says(text) => self.list(head, std::iter::once(text.as_str())),
+                Row::Figures(text) => self.line(format!("{}{text}", " ".repeat(MARGIN))),
+                Row::Aside(text) => {
+                    let lines = hang_within(self.width, &" ".repeat(MARGIN), &text);
+                    self.out.push_str(&styled(QUIET, lines));
+                }
+            }
+        }
     }
 
     /// The primary's look-alikes first: they are what an engineer would chase next.

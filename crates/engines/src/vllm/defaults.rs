@@ -71,6 +71,11 @@ pub(crate) fn state_defaults(observed: &mut Observed, told: bool) {
         observed.config.state(setting, SettingValue::Switch(v1), source);
     }
     let source = || Source::Default { rule: rule(&version, hardware) };
+    // Switched on by itself unless something forbids it; CPU builds differ from release to release.
+    let ahead = Version::parse("0.14.0").is_some_and(|v| version >= v);
+    if ahead && matches!(hardware, Some(Hardware::LargeGpu | Hardware::OtherGpu)) {
+        observed.config.state(Setting::AsyncScheduling, SettingValue::Switch(true), source());
+    }
     observed.config.state(Setting::EagerMode, SettingValue::Switch(false), source());
     // A load format nobody names is the default, but only if somebody named the others.
     if observed.config.is_told() || told {

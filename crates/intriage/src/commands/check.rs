@@ -7,9 +7,11 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use intriage_case::{Case, Intent, Objective, Profile};
 use intriage_diagnose::diagnose;
+use intriage_engines::read;
 use intriage_observe::{
     Access, Address, Limits, Progress, Watch, open, read_log, redact_command_line, save, watch,
 };
+use intriage_whatif::predict;
 
 use super::print;
 use crate::cli::{CheckArgs, ProfileArg};
@@ -36,13 +38,16 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
     for path in &args.log {
         case.add_log(read_log(path)?);
     }
-    let diagnosis = diagnose(&case, &thresholds);
+    let mut diagnosis = diagnose(&case, &thresholds);
     if let Some(model) = &args.model
         && !diagnosis.engine.models.is_empty()
         && !diagnosis.engine.models.contains(model)
     {
         let served = diagnosis.engine.models.join(", ");
         return Err(Failure::Usage(format!("no model called {model:?} is served here; served: {served}")));
+    }
+    if !args.no_predict {
+        predict(&read(&case), &diagnosis).tell(&mut diagnosis);
     }
     print::diagnosis(&diagnosis, args.format)?;
     if let Some(path) = &args.save {

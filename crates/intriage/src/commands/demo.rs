@@ -8,11 +8,13 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 use intriage_case::{Case, ClientRequest, Objective, Profile, Seconds, Target, layout};
 use intriage_diagnose::{Diagnosis, Thresholds, diagnose};
+use intriage_engines::read;
 use intriage_observe::{Access, Address, Limits, Progress, now, watch};
 use intriage_simulate::faults::{self, Fault};
 use intriage_simulate::serve::drive::{self, Drive};
 use intriage_simulate::serve::{self, ServeConfig, ServeError, proxy};
 use intriage_simulate::{Path, Setup, Stop, Window, rehearse};
+use intriage_whatif::predict;
 use serde::Serialize;
 
 use super::print;
@@ -36,7 +38,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Outcome, Failure> {
     let mut case = if args.instant { rehearsed(&setup, seed) } else { watched(&setup, seed)? };
     case.target = Target { name: "demo".into() };
     state_intent(&mut case, &setup)?;
-    let diagnosis = diagnose(&case, &Thresholds::default());
+    let mut diagnosis = diagnose(&case, &Thresholds::default());
+    predict(&read(&case), &diagnosis).tell(&mut diagnosis);
     let truth = Truth::of(fault, seed, &diagnosis);
     match args.format {
         Format::Text => {
