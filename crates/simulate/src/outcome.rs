@@ -56,6 +56,8 @@ pub struct Outcome {
 pub struct Latency {
     nanos: Histogram<u64>,
     sum: f64,
+    // The newest time and how often it came in a row: most of a batch waits equally long.
+    newest: (Nanos, u64),
 }
 
 impl Latency {
@@ -63,7 +65,7 @@ impl Latency {
         // From a microsecond to two days at three figures: about 250 KB.
         let nanos =
             Histogram::new_with_bounds(1000, 200_000_000_000_000, 3).unwrap_or_else(|_| Self::coarse());
-        Self { nanos, sum: 0.0 }
+        Self { nanos, sum: 0.0, newest: (Nanos::ZERO, 0) }
     }
 
     /// One figure is always a legal choice; the types do not say so.
@@ -74,8 +76,19 @@ impl Latency {
 
     #[inline]
     fn add(&mut self, time: Nanos) {
-        self.nanos.saturating_record(time.0);
-        self.sum += time.0 as f64;
+        if time == self.newest.0 {
+            self.newest.1 += 1;
+        } else {
+            self.settle();
+            self.newest = (time, 1);
+        }
+    }
+
+    /// Writes down what [`Self::add`] held back; before this nothing can be asked.
+    fn settle(&mut self) {
+        let (time, times) = std::mem::take(&mut self.newest);
+        self.nanos.saturating_record_n(time.0, times);
+        self.sum += time.0 as f64 * times as f64;
     }
 
     /// How many were counted.
@@ -99,6 +112,8 @@ impl Outcome {
     pub fn of(fleet: &FleetConfig, workload: &Workload, seed: u64, stop: Stop, warm_up: Seconds) -> Self {
         let mut outcome = Self::empty(Nanos::from_seconds(warm_up));
         let end = run(fleet, workload, seed, stop, &mut outcome);
+        let Self { ttft, itl, e2e, queue, prefill, .. } = &mut outcome;
+        [ttft, itl, e2e, queue, prefill].into_iter().for_each(Latency::settle);
         outcome.time = end.since(outcome.from).seconds();
         let steps = (outcome.steps as f64).max(1.0);
         let [running, waiting, kv] = outcome.sums;
