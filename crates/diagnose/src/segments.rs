@@ -43,7 +43,7 @@ fn first_token_segments(e: &Evidence<'_>, all: &mut Vec<Segment>) {
         match floor {
             Some((least, floor)) if name == "prefill" => {
                 let how = format!("an average prompt at the peak rate of {}", floor.gpu);
-                let names = ["prefill floor", "prefill above it"];
+                let names = ["prefill floor", "prefill above floor"];
                 for (name, part, source) in above_floor(part, least, &how, names) {
                     all.push(Segment { source, ..time_segment(SegmentOf::Ttft, name, part, total) });
                 }
@@ -91,7 +91,7 @@ fn token_segments(e: &Evidence<'_>, all: &mut Vec<Segment>) {
         let Some(part) = part else { continue };
         match &e.floor {
             Ok(floor) if name == "decode step" && part.value > 0.0 => {
-                let names = ["decode floor", "above the floor"];
+                let names = ["decode floor", "decode above floor"];
                 for (name, part, source) in above_floor(part, floor.decode, &floor.how, names) {
                     all.push(Segment { source, ..time_segment(SegmentOf::Tpot, name, part, itl) });
                 }

@@ -27,6 +27,8 @@ pub(crate) struct Given {
     histograms: Vec<(Signal, Vec<(f64, f64)>)>,
     ttft_sums: Vec<f64>,
     raw: String,
+    /// Text of each scrape, by the part of the window gone.
+    texts: Vec<String>,
     case: Case,
 }
 
@@ -46,6 +48,7 @@ impl Given {
             histograms: Vec::new(),
             ttft_sums: Vec::new(),
             raw: String::new(),
+            texts: Vec::new(),
             case: Case::default(),
         }
     }
@@ -131,6 +134,12 @@ impl Given {
     /// Lines added to every scrape as they are.
     pub(crate) fn raw(mut self, lines: &str) -> Self {
         self.raw.push_str(lines);
+        self
+    }
+
+    /// Lines of each scrape, given how much of the window is gone, 0 to 1.
+    pub(crate) fn each_scrape(mut self, lines: impl Fn(f64) -> String) -> Self {
+        self.texts = (0..SCRAPES).map(|i| lines(i as f64 / (SCRAPES - 1) as f64)).collect();
         self
     }
 
@@ -260,6 +269,7 @@ impl Given {
 
     fn scrape(&self, i: usize) -> String {
         let mut text = self.raw.clone();
+        text.push_str(self.texts.get(i).map_or("", String::as_str));
         for (signal, values) in &self.gauges {
             let value = values.get(i).or(values.last()).copied().unwrap_or(0.0);
             let (name, labels) = self.metric(*signal, None);

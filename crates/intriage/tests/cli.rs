@@ -3,7 +3,7 @@
 
 mod support;
 
-use support::{code, intriage, json, root, stderr, stdout};
+use support::{code, intriage, json, recording, root, stderr, stdout};
 
 #[test]
 fn help_teaches() {
@@ -74,20 +74,52 @@ fn every_cause_named_in_the_truth_files_has_a_runbook() {
 }
 
 #[test]
-fn the_demo_says_that_it_replays() {
-    let output = intriage(&["demo"]);
+fn the_demo_judges_and_then_reveals() {
+    let output = intriage(&["demo", "low-sequence-cap", "--seed", "7", "--instant"]);
     assert_eq!(code(&output), 0);
-    assert!(stderr(&output).contains("replays a recording"), "{}", stderr(&output));
-    assert!(stdout(&output).contains("max-num-seqs-limited-queue"), "{}", stdout(&output));
+    let shown = stdout(&output);
+    let (verdict, truth) = shown.split_once("The truth: ").unwrap();
+    assert!(verdict.contains("max-num-seqs-limited-queue · "), "{verdict}");
+    assert!(verdict.contains("Predict "), "{verdict}");
+    assert!(truth.contains("The verdict says so.") && truth.contains("--seed 7"), "{truth}");
+    assert_eq!(shown, stdout(&intriage(&["demo", "low-sequence-cap", "--seed", "7", "--instant"])));
+}
+
+/// The real thing: a server, its clients behind a relay, an observer, all over sockets.
+#[test]
+fn the_demo_watches_a_real_server() {
+    let output = intriage(&["demo", "buffering-proxy", "--seed", "1", "--format", "json"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let shown = json(&output);
+    assert_eq!(shown["schema"], "intriage.demo/1");
+    assert_eq!(shown["truth"]["named"], true, "{:#}", shown["diagnosis"]["verdict"]);
+    assert!(shown["diagnosis"]["window"]["scrapes"].as_u64().unwrap() >= 15);
 }
 
 #[test]
-fn the_readme_shows_what_the_demo_prints() {
+fn the_demo_lists_its_faults_and_refuses_others() {
+    let list = stdout(&intriage(&["demo", "--list"]));
+    assert!(list.lines().count() > 25 && list.contains("hung-replica"), "{list}");
+    let output = intriage(&["demo", "kaput"]);
+    assert_eq!(code(&output), 2);
+    assert!(stderr(&output).contains("small-kv-pool"), "{}", stderr(&output));
+    assert_eq!(code(&intriage(&["demo", "healthy", "--strength", "-1"])), 2);
+}
+
+#[test]
+fn the_readme_shows_a_real_verdict() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     let shown = readme.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let printed: Vec<String> =
-        stdout(&intriage(&["demo"])).lines().map(|l| l.trim_end().to_owned()).collect();
-    assert_eq!(shown.lines().collect::<Vec<_>>(), printed, "copy the demo's output into README.md");
+        stdout(&intriage(&["check", recording("vllm-h200-maxseqs4").to_str().unwrap()]))
+            .lines()
+            .map(|l| l.trim_end().to_owned())
+            .collect();
+    assert_eq!(
+        shown.lines().collect::<Vec<_>>(),
+        printed,
+        "copy the verdict on vllm-h200-maxseqs4 into README.md"
+    );
 }
 
 #[test]

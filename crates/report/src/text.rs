@@ -167,7 +167,10 @@ impl Page {
             self.list("", std::iter::once(more.as_str()));
         }
         self.predictions(d);
-        self.list("Expect", std::iter::once(first.effect.as_str()));
+        // A figure says more than a sentence.
+        if d.predictions.is_empty() {
+            self.list("Expect", std::iter::once(first.effect.as_str()));
+        }
         self.list("Confirm", std::iter::once(first.confirm.as_str()));
         self.line("");
     }

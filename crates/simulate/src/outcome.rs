@@ -56,6 +56,8 @@ pub struct Outcome {
 pub struct Latency {
     nanos: Histogram<u64>,
     sum: f64,
+    // The newest time and how often it came in a row: most of a batch waits equally long.
+    newest: (Nanos, u64),
 }
 
 impl Default for Latency {
@@ -70,7 +72,7 @@ impl Latency {
         // From a microsecond to two days at three figures: about 250 KB.
         let nanos =
             Histogram::new_with_bounds(1000, 200_000_000_000_000, 3).unwrap_or_else(|_| Self::coarse());
-        Self { nanos, sum: 0.0 }
+        Self { nanos, sum: 0.0, newest: (Nanos::ZERO, 0) }
     }
 
     /// One figure is always a legal choice; the types do not say so.
@@ -84,6 +86,24 @@ impl Latency {
     pub fn add(&mut self, time: Nanos) {
         self.nanos.saturating_record(time.0);
         self.sum += time.0 as f64;
+    }
+
+    /// Counts one time, later: equal ones in a row are written down together by [`Self::settle`].
+    #[inline]
+    fn hold(&mut self, time: Nanos) {
+        if time == self.newest.0 {
+            self.newest.1 += 1;
+        } else {
+            self.settle();
+            self.newest = (time, 1);
+        }
+    }
+
+    /// Writes down what [`Self::hold`] held back; before this nothing can be asked.
+    fn settle(&mut self) {
+        let (time, times) = std::mem::take(&mut self.newest);
+        self.nanos.saturating_record_n(time.0, times);
+        self.sum += time.0 as f64 * times as f64;
     }
 
     /// How many were counted.
@@ -107,6 +127,7 @@ impl Outcome {
     pub fn of(fleet: &FleetConfig, workload: &Workload, seed: u64, stop: Stop, warm_up: Seconds) -> Self {
         let mut outcome = Self::empty(Nanos::from_seconds(warm_up));
         let end = run(fleet, workload, seed, stop, &mut outcome);
+        outcome.itl.settle();
         outcome.time = end.since(outcome.from).seconds();
         let steps = (outcome.steps as f64).max(1.0);
         let [running, waiting, kv] = outcome.sums;
@@ -180,7 +201,7 @@ impl Sink for Outcome {
         if now >= self.from {
             self.output_tokens.0 += f64::from(tokens);
             if let Some(gap) = gap {
-                self.itl.add(gap);
+                self.itl.hold(gap);
             } else if self.counts(sequence) {
                 self.ttft.add(now.since(sequence.request.arrival));
                 self.prefill.add(now.since(sequence.scheduled_at.unwrap_or(now)));

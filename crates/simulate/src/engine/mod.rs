@@ -203,13 +203,13 @@ impl Engine {
             if sequence.aborted {
                 left = true;
             } else if tokens > 0 {
-                let full_before = sequence.computed / block_tokens;
+                let before = sequence.computed;
                 sequence.computed += tokens;
                 if sequence.computed >= sequence.known_tokens() {
                     left |= produce(sequence, tokens, &self.config, &mut self.random, now, sink);
                 }
                 if self.config.prefix_cache {
-                    for index in full_before..sequence.computed / block_tokens {
+                    for index in before / block_tokens..sequence.computed / block_tokens {
                         let key = sequence.request.content.key(index, block_tokens);
                         if key != 0
                             && let Some(block) = sequence.blocks.get(index as usize)

@@ -1,6 +1,7 @@
 //! Who is in the next step: running requests first, then as many waiting ones as fit.
 
-use crate::engine::{Engine, Policy, Sequence, StepLoad};
+use crate::engine::blocks::BlockPool;
+use crate::engine::{Engine, EngineConfig, Policy, Sequence, StepLoad};
 use crate::time::Nanos;
 
 impl Engine {
@@ -11,23 +12,21 @@ impl Engine {
             sequence.queued = now;
             self.enqueue(sequence);
         }
-        let mut budget = self.config.token_budget;
-        let preempted = self.continue_running(&mut budget);
+        let mut plan = Plan { budget: self.config.token_budget, load: StepLoad::default() };
+        let preempted = self.continue_running(&mut plan);
         // Engines admit nobody in a step in which they had to throw somebody back.
         if !preempted {
-            let runs = self.running.iter().any(|s| s.scheduled > 0);
-            let ahead = self.config.plans_ahead && runs;
+            let ahead = self.config.plans_ahead && plan.load.sequences > 0;
             if ahead {
-                budget = self.left_for_next_step();
+                plan.budget = self.left_for_next_step();
             }
-            self.admit(&mut budget, ahead, now, sink);
+            self.admit(&mut plan, ahead, now, sink);
         }
-        let load = self.step_load();
-        if load.sequences == 0 {
+        if plan.load.sequences == 0 {
             return None;
         }
         self.stepping = true;
-        let took = self.config.step.sample(load, self.steps, &mut self.random);
+        let took = self.config.step.sample(plan.load, self.steps, &mut self.random);
         self.steps += 1;
         Some(now + took)
     }
@@ -44,28 +43,31 @@ impl Engine {
     }
 
     /// Gives every running request its tokens, throwing back the last ones where blocks run out.
-    fn continue_running(&mut self, budget: &mut u32) -> bool {
+    fn continue_running(&mut self, plan: &mut Plan) -> bool {
         let mut preempted = false;
         let drafts = self.config.speculation.map_or(0, |s| s.draft_tokens);
+        let block_tokens = u64::from(self.config.block_tokens);
         let mut index = 0;
-        while index < self.running.len() && *budget > 0 {
-            let sequence = &self.running[index];
+        while index < self.running.len() && plan.budget > 0 {
+            let sequence = &mut self.running[index];
             let mut tokens = sequence.missing();
             if tokens == 1 && sequence.generated > 0 && !sequence.aborted {
                 let room = sequence.request.output - sequence.generated;
                 tokens += drafts.min(room.saturating_sub(1));
             }
-            let tokens = tokens.min(*budget);
-            if self.grow(index, tokens) {
-                self.running[index].scheduled = tokens;
-                *budget -= tokens;
+            let tokens = tokens.min(plan.budget);
+            // Mostly the last block has room. Multiplying shows it; the division in `grow` takes much longer.
+            let has_room =
+                u64::from(sequence.computed + tokens) <= sequence.blocks.len() as u64 * block_tokens;
+            if has_room || grow(sequence, tokens, &self.config, &mut self.pool) {
+                plan.take(sequence, tokens);
                 index += 1;
                 continue;
             }
             preempted = true;
             let victim = self.victim();
             let thrown = self.running.remove(victim);
-            *budget += thrown.scheduled;
+            plan.give_back(&thrown);
             self.throw_back(thrown);
             // A victim before us moves us one to the front; we ourselves may be the victim.
             index -= usize::from(victim < index);
@@ -81,23 +83,6 @@ impl Engine {
                 .max_by_key(|&i| (self.running[i].request.priority, self.running[i].request.arrival))
                 .unwrap_or(last),
         }
-    }
-
-    /// Takes the blocks that `tokens` more tokens need; false (and nothing taken) where they are not free.
-    fn grow(&mut self, index: usize, tokens: u32) -> bool {
-        let sequence = &mut self.running[index];
-        let needed = self.config.blocks_for(sequence.computed + tokens);
-        let more = needed.saturating_sub(sequence.blocks.len() as u32);
-        if more == 0 {
-            return true;
-        }
-        if more > self.pool.free() {
-            return false;
-        }
-        for _ in 0..more {
-            sequence.blocks.extend(self.pool.take());
-        }
-        true
     }
 
     /// Back to the head of the queue, to be computed again.
@@ -125,11 +110,11 @@ impl Engine {
 
     /// Takes waiting requests in order until something runs out; the head holds up the rest. Those taken
     /// `ahead` are computed from the next step on.
-    fn admit(&mut self, budget: &mut u32, ahead: bool, now: Nanos, sink: &mut impl crate::engine::Sink) {
+    fn admit(&mut self, plan: &mut Plan, ahead: bool, now: Nanos, sink: &mut impl crate::engine::Sink) {
         self.deferred = 0;
         let mut index = 0;
         while index < self.waiting.len()
-            && *budget > 0
+            && plan.budget > 0
             && self.running.len() < self.config.max_sequences as usize
         {
             if self.lacks_adapter(&self.waiting[index]) {
@@ -137,7 +122,7 @@ impl Engine {
                 index += 1;
                 continue;
             }
-            let Some((hit_blocks, tokens)) = self.fits(&self.waiting[index], *budget) else { break };
+            let Some((hit_blocks, tokens)) = self.fits(&self.waiting[index], plan.budget) else { break };
             let Some(mut sequence) = self.waiting.remove(index) else { break };
             let hits = hit_blocks.len() as u32;
             for block in hit_blocks {
@@ -145,16 +130,19 @@ impl Engine {
                 sequence.blocks.push(block);
             }
             sequence.computed = hits * self.config.block_tokens;
-            sequence.scheduled = if ahead { 0 } else { tokens };
-            *budget -= tokens;
+            if ahead {
+                plan.budget -= tokens;
+            } else {
+                plan.take(&mut sequence, tokens);
+            }
             if sequence.scheduled_at.is_none() {
                 sequence.scheduled_at = Some(now);
                 sequence.cached = sequence.computed;
                 sink.admitted(&sequence, now);
             }
-            self.running.push(sequence);
             // Enough blocks are free: `fits` counted the whole prompt.
-            self.grow(self.running.len() - 1, tokens);
+            grow(&mut sequence, tokens, &self.config, &mut self.pool);
+            self.running.push(sequence);
         }
     }
 
@@ -195,19 +183,52 @@ impl Engine {
         }
         (hits, idle)
     }
+}
 
-    fn step_load(&self) -> StepLoad {
-        let mut load = StepLoad::default();
-        for sequence in self.running.iter().filter(|s| s.scheduled > 0) {
-            load.sequences += 1;
-            load.context_tokens += u64::from(sequence.computed);
-            let tokens = u64::from(sequence.scheduled);
-            if sequence.generated > 0 && sequence.missing() == 1 {
-                load.draft_tokens += tokens - 1;
-            } else {
-                load.prompt_tokens += tokens;
-            }
-        }
-        load
+/// What the next step will hold, and how many tokens it has left for others.
+struct Plan {
+    budget: u32,
+    load: StepLoad,
+}
+
+impl Plan {
+    fn take(&mut self, sequence: &mut Sequence, tokens: u32) {
+        sequence.scheduled = tokens;
+        self.budget -= tokens;
+        let (prompt, drafts) = parts(sequence);
+        self.load.sequences += 1;
+        self.load.context_tokens += u64::from(sequence.computed);
+        self.load.prompt_tokens += prompt;
+        self.load.draft_tokens += drafts;
     }
+
+    fn give_back(&mut self, sequence: &Sequence) {
+        if sequence.scheduled > 0 {
+            self.budget += sequence.scheduled;
+            let (prompt, drafts) = parts(sequence);
+            self.load.sequences -= 1;
+            self.load.context_tokens -= u64::from(sequence.computed);
+            self.load.prompt_tokens -= prompt;
+            self.load.draft_tokens -= drafts;
+        }
+    }
+}
+
+/// How many of a sequence's scheduled tokens are prompt and how many are drafts.
+fn parts(sequence: &Sequence) -> (u64, u64) {
+    let tokens = u64::from(sequence.scheduled);
+    if sequence.generated > 0 && sequence.missing() == 1 { (0, tokens - 1) } else { (tokens, 0) }
+}
+
+/// Takes the blocks that `tokens` more tokens need; false (and nothing taken) where they are not free.
+fn grow(sequence: &mut Sequence, tokens: u32, config: &EngineConfig, pool: &mut BlockPool) -> bool {
+    let needed = config.blocks_for(sequence.computed + tokens);
+    let more = needed.saturating_sub(sequence.blocks.len() as u32);
+    if more > pool.free() {
+        return false;
+    }
+    for _ in 0..more {
+        sequence.blocks.extend(pool.take());
+    }
+    true
 }

@@ -4,6 +4,7 @@ use intriage_case::{Seconds, Signal};
 use intriage_engines::Instance;
 
 use crate::evidence::Evidence;
+use crate::weighing::Test;
 
 /// One engine's part of the window.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +26,12 @@ pub(super) struct EngineView {
 pub(super) fn engines(e: &Evidence<'_>) -> Vec<EngineView> {
     let instances = e.observed.instances();
     if instances.len() < 2 { Vec::new() } else { instances.iter().map(|i| view(e, i)).collect() }
+}
+
+/// There is nothing to share between engines.
+pub(super) fn only_one(e: &Evidence<'_>) -> Test {
+    let says = "one engine answers here; others behind other addresses were not asked";
+    Test::Fails(e.fact(Signal::RequestsRunning, says, 1.0))
 }
 
 fn view(e: &Evidence<'_>, instance: &Instance) -> EngineView {
@@ -54,4 +61,31 @@ fn stands_still(e: &Evidence<'_>, instance: &Instance) -> Seconds {
         (Some(end), Some(then)) => end.since(*then),
         _ => Seconds(0.0),
     }
+}
+
+/// Two engines with `(running, waiting, prompt tokens in the window)` each; half as many tokens come out.
+#[cfg(test)]
+pub(super) fn two_engines(engines: [(f64, f64, f64); 2]) -> crate::testing::Given {
+    use intriage_case::Signal::{LatencyDecode, LatencyPrefill, LatencyQueue, LatencyTtft};
+    let given = crate::testing::Given::vllm("0.28.0")
+        .flags("--max-num-seqs 16 --data-parallel-size 2")
+        .observed(LatencyTtft, &[(2.0, 500.0)])
+        .observed(LatencyQueue, &[(1.9, 500.0)])
+        .observed(LatencyPrefill, &[(0.05, 500.0)])
+        .observed(LatencyDecode, &[(1.0, 500.0)]);
+    given.each_scrape(move |part| {
+        let mut text = String::new();
+        for (i, (running, waiting, prompts)) in engines.iter().enumerate() {
+            let labels = format!("{{engine=\"{i}\",model_name=\"m\"}}");
+            for (name, value) in [
+                ("vllm:num_requests_running", *running),
+                ("vllm:num_requests_waiting", *waiting),
+                ("vllm:prompt_tokens_total", prompts * part),
+                ("vllm:generation_tokens_total", prompts * part / 2.0),
+            ] {
+                text.push_str(&format!("{name}{labels} {value}\n"));
+            }
+        }
+        text
+    })
 }

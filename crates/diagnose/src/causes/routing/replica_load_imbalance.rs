@@ -3,7 +3,7 @@
 use intriage_case::{Quantity, Ratio, Requests, Signal, Tokens, Unit};
 use intriage_engines::{Engine, Setting};
 
-use super::engines::{EngineView, engines};
+use super::engines::{EngineView, engines, only_one};
 use crate::causes::shared::{queue_impact, queue_is_felt};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
@@ -101,12 +101,8 @@ fn skew(all: &[EngineView], of: impl Fn(&EngineView) -> f64) -> Option<Ratio> {
     Ratio::of(all.iter().map(of).fold(0.0, f64::max), mean)
 }
 
-fn only_one() -> Test {
-    Test::Unknown("only one engine shows here: give the metrics of all of them".into())
-}
-
 fn one_is_overloaded(e: &Evidence<'_>, all: &[EngineView]) -> Test {
-    let Some(skew) = skew(all, load) else { return only_one() };
+    let Some(skew) = skew(all, load) else { return only_one(e) };
     let most = all.iter().map(|a| a.waiting).fold(0.0, f64::max);
     let says = format!(
         "the fullest engine holds {:.1} times the mean, {} of them waiting",
@@ -120,7 +116,7 @@ fn one_is_overloaded(e: &Evidence<'_>, all: &[EngineView]) -> Test {
 
 fn another_has_room(e: &Evidence<'_>, all: &[EngineView]) -> Test {
     if all.is_empty() {
-        return only_one();
+        return only_one(e);
     }
     let cap = e.setting(Setting::MaxSequences).unwrap_or(f64::MAX);
     let room = all.iter().filter(|a| a.waiting < 0.5 && a.running < cap / 2.0).count();
@@ -129,8 +125,44 @@ fn another_has_room(e: &Evidence<'_>, all: &[EngineView]) -> Test {
 }
 
 fn it_gets_more_prompts(e: &Evidence<'_>, all: &[EngineView]) -> Test {
-    let Some(skew) = skew(all, |a| a.prompts) else { return only_one() };
+    let Some(skew) = skew(all, |a| a.prompts) else { return only_one(e) };
     let most = all.iter().map(|a| a.prompts).fold(0.0, f64::max);
     let says = format!("one engine was given {} of prompts, {:.1} times the mean", Tokens(most), skew.get());
     Test::when(skew.get() >= e.limit(Limit::EqualArrivals), e.fact(Signal::TokensPrompt, says, most))
+}
+
+#[cfg(test)]
+mod tests {
+    use intriage_case::Signal::*;
+
+    use super::CAUSE;
+    use crate::causes::routing::engines::two_engines;
+    use crate::diagnosis::Outcome;
+    use crate::testing::Given;
+
+    #[test]
+    fn one_full_engine_beside_an_idle_one_is_bad_sharing() {
+        let j = two_engines([(16.0, 40.0, 900_000.0), (3.0, 0.0, 90_000.0)]).judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
+        assert!(j.says.contains("engine 0 of 2 has 56 requests"), "{}", j.says);
+    }
+
+    #[test]
+    fn two_full_engines_are_a_matter_of_capacity() {
+        let j = two_engines([(16.0, 40.0, 500_000.0), (16.0, 38.0, 490_000.0)]).judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn equal_prompts_and_unequal_queues_mean_a_slower_engine() {
+        let j = two_engines([(16.0, 40.0, 500_000.0), (3.0, 0.0, 500_000.0)]).judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::RuledOut);
+        assert!(j.against[0].says.contains("1.0 times the mean"), "{:?}", j.against);
+    }
+
+    #[test]
+    fn one_engine_has_nobody_to_share_with() {
+        let j = Given::vllm("0.28.0").gauge(RequestsRunning, 4.0).judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::RuledOut);
+    }
 }

@@ -3,7 +3,7 @@
 use intriage_case::{Ratio, Requests, Signal};
 use intriage_engines::Engine;
 
-use super::engines::{EngineView, engines};
+use super::engines::{EngineView, engines, only_one};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
@@ -95,7 +95,7 @@ fn is_hung(e: &Evidence<'_>, engine: &EngineView) -> bool {
 
 fn one_stands_still(e: &Evidence<'_>, all: &[EngineView], hung: &[&EngineView]) -> Test {
     if all.is_empty() {
-        return Test::Unknown("only one engine shows here: give the metrics of all of them".into());
+        return only_one(e);
     }
     let says = match hung.first() {
         Some(h) => {
@@ -108,7 +108,7 @@ fn one_stands_still(e: &Evidence<'_>, all: &[EngineView], hung: &[&EngineView]) 
 
 fn the_others_serve(e: &Evidence<'_>, all: &[EngineView], hung: &[&EngineView]) -> Test {
     if all.is_empty() {
-        return Test::Unknown("only one engine shows here: give the metrics of all of them".into());
+        return only_one(e);
     }
     let serving =
         all.iter().filter(|a| a.still.get() < e.limit(Limit::StallSeconds) && a.prompts > 0.0).count();
@@ -117,4 +117,40 @@ fn the_others_serve(e: &Evidence<'_>, all: &[EngineView], hung: &[&EngineView]) 
         serving > 0 && serving + hung.len() <= all.len(),
         e.fact(Signal::TokensGenerated, says, serving as f64),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use intriage_case::Signal::*;
+
+    use super::CAUSE;
+    use crate::causes::routing::engines::two_engines;
+    use crate::diagnosis::Outcome;
+    use crate::testing::Given;
+
+    #[test]
+    fn an_engine_that_holds_requests_and_gives_nothing_is_not_ready() {
+        // No prompt gets through engine 1 any more: its counters stand still.
+        let j = two_engines([(8.0, 0.0, 900_000.0), (12.0, 30.0, 0.0)]).judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
+        assert!(j.says.contains("engine 1 of 2"), "{}", j.says);
+    }
+
+    #[test]
+    fn a_full_engine_that_gives_tokens_is_the_look_alike() {
+        let j = two_engines([(8.0, 0.0, 500_000.0), (16.0, 30.0, 900_000.0)]).judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn two_silent_engines_are_another_matter() {
+        let j = two_engines([(8.0, 0.0, 0.0), (12.0, 30.0, 0.0)]).judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn one_engine_is_judged_by_itself() {
+        let j = Given::vllm("0.28.0").gauge(RequestsRunning, 4.0).judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::RuledOut);
+    }
 }
