@@ -6,7 +6,7 @@
 //!
 //! Nothing here knows what the diagnosis looks for: this crate may not depend on it.
 
-pub mod about;
+mod about;
 mod client;
 pub mod engine;
 pub mod faults;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use intriage_case::Seconds;
+use intriage_case::{Millis, Seconds};
 
 use crate::about;
 use crate::client::ClientView;
@@ -11,6 +11,7 @@ use crate::fleet::Fleet;
 use crate::metrics::Exporter;
 use crate::request::{Finish, Request, RequestId};
 use crate::run::{Stop, Watch, run};
+use crate::serve::ServeConfig;
 use crate::setup::{Mishap, Setup};
 use crate::time::Nanos;
 
@@ -80,10 +81,11 @@ impl<'a> Watcher<'a> {
     }
 
     fn recording(mut self, setup: &Setup) -> Recording {
+        let config = ServeConfig::of(setup, 0);
         let endpoints = [
             ("endpoints/version.json", about::version()),
-            ("endpoints/v1__models.json", about::models(setup)),
-            ("endpoints/server_info.json", about::server_info(setup)),
+            ("endpoints/v1__models.json", about::models(&config, Millis(EPOCH_MS))),
+            ("endpoints/server_info.json", about::server_info(&config, Some("config_format=json"))),
         ];
         self.files.extend(endpoints.map(|(name, body)| (name.to_owned(), body.to_string().into_bytes())));
         let from = Nanos::from_seconds(self.window.from);

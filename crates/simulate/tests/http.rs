@@ -236,7 +236,7 @@ fn what_intriage_asks_a_server_is_answered() {
     let models = site.get("/v1/models").json();
     assert_eq!(models["data"][0]["max_model_len"], 4096);
     assert_eq!(models["data"][0]["root"], "org/sim");
-    assert_eq!(site.get("/version").json()["version"], "0.32.0");
+    assert_eq!(site.get("/version").json()["version"], "0.32.0+simulated");
     assert_eq!(site.get("/load").json(), json!({"server_load": 0}));
     for route in ["/health", "/ping"] {
         let reply = site.get(route);

@@ -94,7 +94,7 @@ impl ServeConfig {
     }
 
     /// Longest prompt and answer together, in tokens, that every engine can hold.
-    fn window(&self) -> u32 {
+    pub(crate) fn window(&self) -> u32 {
         self.fleet.engines.iter().map(EngineConfig::window).min().unwrap_or(0)
     }
 }

@@ -3,9 +3,9 @@
 mod ask;
 mod error;
 mod flight;
-mod pages;
 mod reply;
 mod stream;
+mod tokenize;
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,6 +25,7 @@ use serde_json::{Value, json};
 use stream::TokenStream;
 use tokio::sync::{mpsc::UnboundedSender, oneshot};
 
+use crate::about;
 use crate::random::{Random, mix};
 use crate::request::RequestId;
 use crate::serve::events::{Command, Event, Happening};
@@ -143,19 +144,19 @@ pub(super) async fn answer(
         "/v1/completions" => generate(&state, request, false).await,
         "/v1/chat/completions" => generate(&state, request, true).await,
         "/tokenize" => {
-            let done = body(request).await.and_then(|body| pages::tokenize(&state, &body));
+            let done = body(request).await.and_then(|body| tokenize::encode(&state, &body));
             counted(&state, "/tokenize", done.unwrap_or_else(|e| e.reply()))
         }
         "/detokenize" => {
-            let done = body(request).await.and_then(|body| pages::detokenize(&state, &body));
+            let done = body(request).await.and_then(|body| tokenize::decode(&state, &body));
             counted(&state, "/detokenize", done.unwrap_or_else(|e| e.reply()))
         }
-        "/v1/models" => counted(&state, "/v1/models", ok(&pages::models(&state))),
+        "/v1/models" => counted(&state, "/v1/models", ok(&about::models(&state.config, state.created))),
         // As in vLLM the rest is not counted.
         "/metrics" => metrics(&state).await,
-        "/version" => ok(&json!({"version": pages::VERSION})),
+        "/version" => ok(&about::version()),
         "/load" => ok(&json!({"server_load": state.open.load(Ordering::Relaxed)})),
-        "/server_info" => ok(&pages::server_info(&state.config, request.uri().query())),
+        "/server_info" => ok(&about::server_info(&state.config, request.uri().query())),
         _ => reply(StatusCode::OK, "text/plain", Bytes::new()),
     })
 }
