@@ -4,5 +4,6 @@ pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod explain;
+pub(crate) mod plan;
 mod print;
 pub(crate) mod scoreboard;

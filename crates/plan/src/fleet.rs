@@ -1,0 +1,103 @@
+//! From the rate of one instance to a number of machines and a price.
+
+use intriage_case::{PerSecond, Ratio, Requests, Seconds};
+use intriage_physics::queueing::{self, inside, instances, misread_gpu_formula};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::ask::{Ask, Headroom};
+
+/// The machines a load takes.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Fleet {
+    /// Requests a second that one instance serves within the objectives.
+    pub per_instance: PerSecond<Requests>,
+    /// GPUs of one instance.
+    pub gpus_per_instance: u32,
+    /// With no room for anything.
+    pub bare: Count,
+    /// With room for this share of growth in demand.
+    pub for_growth: Count,
+    /// With this share of the capacity spare at peak.
+    pub with_spare: Count,
+    /// The headroom asked for, one of the two above.
+    pub needed: Count,
+    /// The founding documents' formula beside the right one.
+    pub misread: Misread,
+    /// Price of a million output tokens at the planned rate, idle headroom included.
+    pub price_per_million_output: Option<f64>,
+}
+
+/// A number of instances.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Count {
+    /// The share left free, by the meaning of its place.
+    pub share: Ratio,
+    /// Instances.
+    pub instances: u64,
+    /// GPUs.
+    pub gpus: u64,
+}
+
+/// `required_GPUs = QPS × latency / QPS per GPU`, and why it is not used.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Misread {
+    /// What the formula gives: seconds, not GPUs.
+    pub gives: Seconds,
+    /// Without the latency: GPUs, before rounding up to whole instances and before headroom.
+    pub corrected_gpus: f64,
+    /// Requests in flight by Little's law, where the latency belongs.
+    pub in_flight: Requests,
+    /// The difference in one line.
+    pub says: String,
+}
+
+impl Fleet {
+    /// `None` where one instance serves nothing.
+    pub(crate) fn of(ask: &Ask, each: PerSecond<Requests>, gpus: u32, e2e: Seconds) -> Option<Self> {
+        let peak = ask.traffic.rate;
+        let (Headroom::Spare(share) | Headroom::Growth(share)) = ask.headroom;
+        let count = |headroom, share| {
+            let instances = instances(peak, each, headroom)?.max(1);
+            Some(Count { share, instances, gpus: instances.saturating_mul(u64::from(gpus)) })
+        };
+        let for_growth = count(queueing::Headroom::Demand(share), share)?;
+        // All of the capacity spare is no plan: growth may be asked beyond 1, spare may not.
+        let spare = Ratio(share.get().min(0.99));
+        let with_spare = count(queueing::Headroom::Spare(spare), spare)?;
+        let needed = match ask.headroom {
+            Headroom::Spare(_) => with_spare,
+            Headroom::Growth(_) => for_growth,
+        };
+        let tokens_an_hour = peak.0.get() * ask.traffic.osl.get() * 3600.0;
+        Some(Self {
+            per_instance: each,
+            gpus_per_instance: gpus,
+            bare: count(queueing::Headroom::None, Ratio(0.0))?,
+            for_growth,
+            with_spare,
+            needed,
+            misread: Misread::of(peak, each, gpus, e2e)?,
+            price_per_million_output: ask
+                .price
+                .map(|price| price * needed.gpus as f64 / tokens_an_hour * 1e6),
+        })
+    }
+}
+
+impl Misread {
+    fn of(peak: PerSecond<Requests>, each: PerSecond<Requests>, gpus: u32, e2e: Seconds) -> Option<Self> {
+        let per_gpu = PerSecond(Requests(each.0.get() / f64::from(gpus.max(1))));
+        let gives = misread_gpu_formula(peak, e2e, per_gpu)?;
+        let in_flight = inside(peak, e2e);
+        let corrected_gpus = peak.0.get() / per_gpu.0.get();
+        let says = format!(
+            "{:.1} req/s × {e2e} / {:.2} req/s a GPU = {gives}: a time, not a count. Without the latency it is {corrected_gpus:.1} GPUs; \
+             the latency gives the requests in flight, {:.0}, spread over them",
+            peak.0.get(),
+            per_gpu.0.get(),
+            in_flight.get(),
+        );
+        Some(Self { gives, corrected_gpus, in_flight, says })
+    }
+}

@@ -1,0 +1,166 @@
+//! What a case tells a plan: rate, lengths, limits and the speed that was measured.
+
+use intriage_case::{Bytes, Case, Histogram, Objective, PerSecond, Ratio, Requests, Seconds, Signal, Tokens};
+use intriage_diagnose::{Evidence, Thresholds};
+use intriage_engines::{Setting, read};
+use intriage_physics::gpu;
+use intriage_simulate::StepTime;
+use intriage_simulate::workload::LengthRange;
+
+use crate::ask::{EngineLimits, Traffic};
+use crate::assumptions::{HOST_PER_SEQUENCE, LENGTH_VARIATION, STEP_NOISE, middle};
+
+/// What a case tells a plan.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Measured {
+    /// The GPU's name, where a tool reported it.
+    pub gpu: Option<String>,
+    /// GPUs of one engine.
+    pub gpus: u32,
+    /// Engines behind the address.
+    pub engines: u32,
+    /// Limits in force.
+    pub limits: EngineLimits,
+    /// Tokens the KV pool of one engine holds.
+    pub pool: Tokens,
+    /// Bytes of one token's keys and values on each GPU, where the engine told its pool in bytes too.
+    pub bytes_per_token: Option<Bytes>,
+    /// Requests in one engine's batch, mean.
+    pub batch: Requests,
+    /// A step without prompt work, at that batch.
+    pub decode: Seconds,
+    /// What a prompt token adds to a step; `None` where the load hides it.
+    pub per_prompt_token: Option<Seconds>,
+    /// Time between tokens, mean.
+    pub itl: Seconds,
+    /// Objectives of the case.
+    pub objectives: Vec<Objective>,
+    /// What a reader should know, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// Why a case is not enough to plan from.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MeasuredError {
+    /// A signal is missing.
+    #[error("the case cannot be planned from: {0}")]
+    Missing(String),
+    /// Nothing finished in the window.
+    #[error("the case cannot be planned from: no request finished while it was watched")]
+    Idle,
+}
+
+impl Measured {
+    /// Reads a case into what was measured and the traffic it saw.
+    pub fn read(case: &Case) -> Result<(Self, Traffic), MeasuredError> {
+        let observed = read(case);
+        let thresholds = Thresholds::default();
+        let evidence = Evidence::new(&observed, &case.intent, &thresholds);
+        let missing = |signal| MeasuredError::Missing(observed.why_missing(signal));
+        let need = |signal: Signal| -> Result<f64, MeasuredError> {
+            let known = evidence.histogram(signal).ok_or_else(|| missing(signal))?;
+            known.mean().filter(|mean| *mean > 0.0).ok_or(MeasuredError::Idle)
+        };
+        let elapsed = evidence.elapsed().get();
+        let finished =
+            evidence.finished().filter(|n| n.get() > 0.0 && elapsed > 0.0).ok_or(MeasuredError::Idle)?;
+        let (isl, osl) = (need(Signal::TokensPromptEach)?, need(Signal::TokensOutputEach)?);
+        let itl = need(Signal::LatencyItl)?;
+        let mut notes = Vec::new();
+
+        // First tokens count arrivals while they happen; finished ones lag by a lifetime.
+        let arrived = evidence.histogram(Signal::LatencyTtft).map_or(finished.get(), |ttft| ttft.count());
+        let prompt = evidence.delta(Signal::TokensPrompt);
+        let cached = evidence.delta(Signal::TokensPromptCached);
+        let share = cached.zip(prompt).and_then(|(cached, all)| Ratio::of(cached, all)).unwrap_or(Ratio(0.0));
+        let mut traffic =
+            Traffic::of(PerSecond(Requests(arrived.max(1.0) / elapsed)), Tokens(isl), Tokens(osl));
+        traffic.prefix_share = Ratio(share.get().clamp(0.0, 0.999));
+        traffic.prompts = ranges(evidence.histogram(Signal::TokensPromptEach), isl);
+        traffic.answers = ranges(evidence.histogram(Signal::TokensOutputEach), osl);
+        traffic.variation = LENGTH_VARIATION;
+
+        let engines = observed.instances().len().max(1) as u32;
+        let number = |setting| evidence.setting(setting).filter(|n| *n >= 1.0);
+        let whole = |setting| number(setting).map(|n| n.min(1e8) as u32);
+        let blocks = number(Setting::KvBlocks).zip(number(Setting::KvBlockSize)).map(|(n, size)| n * size);
+        let pool = number(Setting::KvCapacity).or(blocks);
+        let pool = pool.ok_or_else(|| missing(Signal::KvCapacity))?;
+        let running = evidence.observed.series(Signal::RequestsRunning, None, None);
+        let running = running.and_then(|series| series.mean_at(evidence.busy())).unwrap_or(1.0);
+        let batch = (running / f64::from(engines)).max(1.0);
+
+        let prompt_rate = traffic.rate.0.get() * traffic.computed().get() / f64::from(engines);
+        let prefill = evidence.mean(Signal::LatencyPrefill);
+        let per_prompt_token =
+            prefill.and_then(|prefill| prompt_cost(itl, prefill, traffic.computed().get(), prompt_rate));
+        if per_prompt_token.is_none() {
+            notes.push("what a prompt token costs cannot be told from this load; physics stands in where a model is given, else prompts count as free".to_owned());
+        }
+        let decode = itl * (1.0 - prompt_rate * per_prompt_token.unwrap_or(0.0)).clamp(0.1, 1.0);
+        let measured = Self {
+            gpu: observed.gpu.name.clone(),
+            gpus: whole(Setting::TensorParallel).unwrap_or(1),
+            engines,
+            limits: EngineLimits {
+                window: whole(Setting::ContextWindow),
+                max_sequences: whole(Setting::MaxSequences),
+                token_budget: whole(Setting::TokenBudget),
+            },
+            pool: Tokens(pool),
+            bytes_per_token: number(Setting::KvBytes).map(|bytes| Bytes(bytes / pool)),
+            batch: Requests(batch),
+            decode: Seconds(decode),
+            per_prompt_token: per_prompt_token.map(Seconds),
+            itl: Seconds(itl),
+            objectives: case.intent.objectives.clone(),
+            notes,
+        };
+        Ok((measured, traffic))
+    }
+
+    /// The measured step time, for an average context.
+    pub(crate) fn step(&self, context: Tokens) -> StepTime {
+        let card = self.gpu.as_deref().and_then(|name| gpu::find(name).ok()).map(|found| found.gpu);
+        let per_context = match (card, self.bytes_per_token) {
+            (Some(card), Some(bytes)) => bytes.get() / card.bandwidth.0.get() / middle(card.mbu).get(),
+            _ => 0.0,
+        };
+        let growing = self.batch.get() * (HOST_PER_SEQUENCE.get() + context.get() * per_context);
+        StepTime {
+            base: Seconds((self.decode.get() - growing).max(self.decode.get() / 2.0)),
+            per_prompt_token: self.per_prompt_token.unwrap_or(Seconds(0.0)),
+            per_sequence: HOST_PER_SEQUENCE,
+            per_context_token: Seconds(per_context),
+            noise: STEP_NOISE,
+            ..StepTime::constant(Seconds(0.0))
+        }
+    }
+}
+
+/// What a prompt token adds to a step, in seconds.
+///
+/// The step that computes a prompt holds its own tokens, an average step those of the prompts that
+/// happen to come: both lengths are measured, so their difference is the cost of the difference.
+fn prompt_cost(itl: f64, prefill: f64, tokens: f64, prompt_rate: f64) -> Option<f64> {
+    let more = tokens - itl * prompt_rate;
+    let cost = (prefill - itl) / more;
+    // Where an average step has most of a prompt in it, the difference says nothing.
+    (more > tokens / 2.0 && cost > 0.0 && cost.is_finite() && cost * prompt_rate < 0.9).then_some(cost)
+}
+
+/// A histogram of lengths as ranges with weights; `None` where its middles miss the exact mean badly.
+fn ranges(histogram: Option<Histogram>, mean: f64) -> Option<Vec<LengthRange>> {
+    let histogram = histogram?;
+    let ranges: Vec<LengthRange> = histogram
+        .buckets()
+        .filter(|(_, _, inside)| *inside > 0.0)
+        .map(|(low, high, weight)| {
+            let high = if high.is_finite() { high } else { low * 2.0 };
+            LengthRange { from: (low as u32).saturating_add(1), to: high as u32, weight }
+        })
+        .collect();
+    let middle = intriage_simulate::Lengths::Ranges(ranges.clone()).mean().get();
+    // Buckets are coarse (500 to 1,000): where all lie in one, the mean knows better.
+    ((middle / mean - 1.0).abs() < 0.1).then_some(ranges)
+}
