@@ -207,7 +207,11 @@ fn binding(ask: &Ask, instance: &Instance, fails: Option<&Trial>) -> Binding {
     }
     let cap = f64::from(instance.engine.max_sequences);
     let (limit, why) = if outcome.kv_usage.get() >= FULL || outcome.preemptions > 0 {
-        (Limit::KvPool, format!("the KV pool is {} full", outcome.kv_usage))
+        let thrown = match outcome.preemptions {
+            0 => String::new(),
+            n => format!(" and ran out at times ({n} requests were thrown back)"),
+        };
+        (Limit::KvPool, format!("the KV pool is {} full on average{thrown}", outcome.kv_usage))
     } else if outcome.running.get() >= FULL * cap {
         (Limit::SequenceCap, format!("{} of {cap} places in the batch are taken", outcome.running))
     } else {

@@ -22,6 +22,8 @@ pub struct Fleet {
     pub with_spare: Count,
     /// The headroom asked for, one of the two above.
     pub needed: Count,
+    /// Whether that is growth in demand rather than spare capacity.
+    pub growth_asked: bool,
     /// The founding documents' formula beside the right one.
     pub misread: Misread,
     /// Price of a million output tokens at the planned rate, idle headroom included.
@@ -37,6 +39,22 @@ pub struct Count {
     pub instances: u64,
     /// GPUs.
     pub gpus: u64,
+}
+
+impl Count {
+    /// `1 instance`, `8 instances`.
+    pub fn instances_text(&self) -> String {
+        plural(self.instances, "instance")
+    }
+
+    /// `1 GPU`, `16 GPUs`.
+    pub fn gpus_text(&self) -> String {
+        plural(self.gpus, "GPU")
+    }
+}
+
+fn plural(n: u64, word: &str) -> String {
+    if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") }
 }
 
 /// `required_GPUs = QPS × latency / QPS per GPU`, and why it is not used.
@@ -77,6 +95,7 @@ impl Fleet {
             for_growth,
             with_spare,
             needed,
+            growth_asked: matches!(ask.headroom, Headroom::Growth(_)),
             misread: Misread::of(peak, each, gpus, e2e)?,
             price_per_million_output: ask
                 .price

@@ -90,14 +90,17 @@ impl Measured {
         let running = running.and_then(|series| series.mean_at(evidence.busy())).unwrap_or(1.0);
         let batch = (running / f64::from(engines)).max(1.0);
 
-        let prompt_rate = traffic.rate.0.get() * traffic.computed().get() / f64::from(engines);
+        let computed = traffic.computed().get();
+        let rate = traffic.rate.0.get() / f64::from(engines);
+        let overlapped = observed.config.switch(Setting::AsyncScheduling).unwrap_or(false);
         let prefill = evidence.mean(Signal::LatencyPrefill);
-        let per_prompt_token =
-            prefill.and_then(|prefill| prompt_cost(itl, prefill, traffic.computed().get(), prompt_rate));
+        let per_prompt_token = prefill.and_then(|prefill| {
+            Load { step: itl, prefill, tokens: computed, rate, overlapped }.prompt_cost()
+        });
         if per_prompt_token.is_none() {
             notes.push("what a prompt token costs cannot be told from this load; physics stands in where a model is given, else prompts count as free".to_owned());
         }
-        let decode = itl * (1.0 - prompt_rate * per_prompt_token.unwrap_or(0.0)).clamp(0.1, 1.0);
+        let decode = itl * (1.0 - rate * computed * per_prompt_token.unwrap_or(0.0)).clamp(0.1, 1.0);
         let measured = Self {
             gpu: observed.gpu.name.clone(),
             gpus: whole(Setting::TensorParallel).unwrap_or(1),
@@ -138,15 +141,55 @@ impl Measured {
     }
 }
 
-/// What a prompt token adds to a step, in seconds.
-///
-/// The step that computes a prompt holds its own tokens, an average step those of the prompts that
-/// happen to come: both lengths are measured, so their difference is the cost of the difference.
-fn prompt_cost(itl: f64, prefill: f64, tokens: f64, prompt_rate: f64) -> Option<f64> {
-    let more = tokens - itl * prompt_rate;
-    let cost = (prefill - itl) / more;
-    // Where an average step has most of a prompt in it, the difference says nothing.
-    (more > tokens / 2.0 && cost > 0.0 && cost.is_finite() && cost * prompt_rate < 0.9).then_some(cost)
+/// One engine's load and times, means over the window, in seconds and tokens.
+#[derive(Debug, Clone, Copy)]
+struct Load {
+    /// Between tokens: the mean step.
+    step: f64,
+    /// First scheduled to first token.
+    prefill: f64,
+    /// Prompt tokens to compute of a request.
+    tokens: f64,
+    /// Requests a second.
+    rate: f64,
+    /// Whether a step is scheduled while the one before still runs.
+    overlapped: bool,
+}
+
+impl Load {
+    /// What a prompt token adds to a step, in seconds; `None` where the load hides it.
+    ///
+    /// The mean step and the mean prefill are two equations for two unknowns, the step without prompts
+    /// and the cost of a prompt token. A prefill is its own step, lengthened by prompts that came in
+    /// the same moment, and with overlapped scheduling what is left of the step before: that one is
+    /// more often a long one, as anything met at a random instant.
+    fn prompt_cost(self) -> Option<f64> {
+        let busiest = 0.9 / (self.rate * self.tokens);
+        let (mut low, mut high) = (0.0, busiest.min(1.0));
+        if !(self.prefill_at(low) < self.prefill && self.prefill < self.prefill_at(high)) {
+            return None;
+        }
+        for _ in 0..60 {
+            let middle = f64::midpoint(low, high);
+            if self.prefill_at(middle) < self.prefill { low = middle } else { high = middle }
+        }
+        Some(low)
+    }
+
+    /// The mean prefill that this cost of a prompt token would give.
+    fn prefill_at(self, cost: f64) -> f64 {
+        let short = self.step * (1.0 - self.rate * self.tokens * cost).max(0.0);
+        // A few rounds settle the length of the step before: it depends on who else came in it.
+        let mut before = self.step;
+        let mut own = short;
+        for _ in 0..4 {
+            let together = 1.0 + self.rate * before;
+            own = short + cost * self.tokens * together;
+            let share = (self.rate * self.step / together).min(1.0);
+            before = ((1.0 - share) * short * short + share * own * own) / self.step;
+        }
+        own + if self.overlapped { before } else { 0.0 }
+    }
 }
 
 /// A histogram of lengths as ranges with weights; `None` where its middles miss the exact mean badly.
@@ -163,4 +206,24 @@ fn ranges(histogram: Option<Histogram>, mean: f64) -> Option<Vec<LengthRange>> {
     let middle = intriage_simulate::Lengths::Ranges(ranges.clone()).mean().get();
     // Buckets are coarse (500 to 1,000): where all lie in one, the mean knows better.
     ((middle / mean - 1.0).abs() < 0.1).then_some(ranges)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_prompt_token_costs_is_found_again() {
+        for (cost, overlapped) in [(30e-6, true), (30e-6, false), (120e-6, true)] {
+            let mut load = Load { step: 0.008, prefill: 0.0, tokens: 500.0, rate: 10.0, overlapped };
+            load.prefill = load.prefill_at(cost);
+            assert!((load.prompt_cost().unwrap() / cost - 1.0).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn a_prefill_shorter_than_a_step_says_nothing() {
+        let load = Load { step: 0.02, prefill: 0.01, tokens: 500.0, rate: 1.0, overlapped: false };
+        assert_eq!(load.prompt_cost(), None);
+    }
 }

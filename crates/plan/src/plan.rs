@@ -106,6 +106,12 @@ pub fn plan(ask: &Ask, tick: &mut dyn FnMut()) -> Plan {
     plan.pool = Some(instance.pool);
     plan.assumptions = assumptions(ask, Some(&instance));
     plan.note_window(ask, &instance);
+    if let (Some(measured), Some(_)) = (&ask.measured, &ask.deployed) {
+        plan.notes.push(format!(
+            "the engine itself reported a pool of {}; the plan's own estimate is {}",
+            measured.pool, instance.pool.tokens
+        ));
+    }
     if let Some(why) = below_physics(ask, &instance) {
         plan.verdict.answer = why;
         plan.compare(ask, Some(&instance), tick);
@@ -226,19 +232,13 @@ fn verdict(ask: &Ask, capacity: &Capacity, fleet: Option<&Fleet>) -> Verdict {
     };
     let needed = fleet.needed;
     let answer = format!(
-        "{} {} ({} {}) serve {} with {room}: each instance holds the objectives up to {}",
-        needed.instances,
-        plural(needed.instances, "instance"),
-        needed.gpus,
-        plural(needed.gpus, "GPU"),
+        "{} ({}) for {} with {room}: one instance holds the objectives up to {}",
+        needed.instances_text(),
+        needed.gpus_text(),
         Quantity::from(ask.traffic.rate),
         Quantity::from(fleet.per_instance),
     );
     Verdict { works: true, answer, instead: Vec::new() }
-}
-
-fn plural(n: u64, word: &str) -> String {
-    if n == 1 { word.to_owned() } else { format!("{word}s") }
 }
 
 /// Every assumption behind the numbers, those that move them most first.

@@ -9,11 +9,11 @@ use crate::instance::Instance;
 use crate::limits::{Cost, ceilings};
 
 /// Requests of one simulation, from and to; between, enough to fill the batch several times.
-const REQUESTS: (f64, f64) = (300.0, 6000.0);
+const REQUESTS: (f64, f64) = (1000.0, 8000.0);
 /// Tokens of one simulation at most, so that a plan takes seconds.
-const TOKENS: f64 = 1.2e6;
+const TOKENS: f64 = 1.5e6;
 /// Times the batch is filled in one simulation.
-const TURNOVERS: f64 = 6.0;
+const TURNOVERS: f64 = 8.0;
 /// Share of a simulation that is not counted: the batch fills.
 const WARM_UP: f64 = 0.25;
 /// Below this share of the asked tokens a queue is growing without end.
@@ -55,7 +55,7 @@ pub(crate) fn trial(ask: &Ask, instance: &Instance, rate: PerSecond<Requests>) -
     let most = instance.pool.concurrency_live.get().min(f64::from(instance.engine.max_sequences));
     let batch = Cost::of(instance, traffic).batch(rate).map_or(most, |batch| batch.get().min(most));
     let osl = traffic.osl.get().max(1.0);
-    let affordable = (TOKENS / osl).max(REQUESTS.0 / 2.0);
+    let affordable = (TOKENS / osl).max(REQUESTS.0 / 5.0);
     let requests = (TURNOVERS * batch).clamp(REQUESTS.0, REQUESTS.1).min(affordable);
     let span = requests / rate.0.get();
     let warm_up = Seconds(span * WARM_UP);

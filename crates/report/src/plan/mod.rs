@@ -167,7 +167,7 @@ impl Page {
                 }
             })
             .collect();
-        self.list("Never above", ceilings.iter().map(String::as_str));
+        self.list("Never over", ceilings.iter().map(String::as_str));
         let mut one = Vec::new();
         if let Some(best) = &capacity.at_objectives {
             one.push(format!(
@@ -186,19 +186,19 @@ impl Page {
             one.push(format!("knee (most throughput for its latency) at {}", Quantity::from(knee)));
         }
         one.push(format!("stopped by {}: {}", capacity.binding.limit.name(), capacity.binding.says));
-        self.list("One instance", one.iter().map(String::as_str));
+        self.list("Instance", one.iter().map(String::as_str));
     }
 
     fn fleet(&mut self, fleet: &Fleet) {
-        let count = |count: &Count, why: String| {
-            let mark = if *count == fleet.needed { "→" } else { " " };
-            format!("{mark} {} instances, {} GPUs {why}", count.instances, count.gpus)
+        let count = |count: &Count, chosen: bool, why: String| {
+            let mark = if chosen { "→ " } else { "  " };
+            format!("{mark}{}, {} {why}", count.instances_text(), count.gpus_text())
         };
-        let share = fleet.needed.share;
+        let (growth, spare) = (fleet.for_growth.share, fleet.with_spare.share);
         let mut items = vec![
-            count(&fleet.bare, "with no room".into()),
-            count(&fleet.for_growth, format!("for {share} more demand")),
-            count(&fleet.with_spare, format!("with {} of the capacity spare", fleet.with_spare.share)),
+            count(&fleet.bare, false, "with no room".into()),
+            count(&fleet.for_growth, fleet.growth_asked, format!("for {growth} more demand")),
+            count(&fleet.with_spare, !fleet.growth_asked, format!("with {spare} of the capacity spare")),
         ];
         if let Some(price) = fleet.price_per_million_output {
             items.push(format!(
