@@ -4,15 +4,17 @@
 //! them from a model on a number of GPUs.
 
 pub mod formulas;
+mod load;
 mod step;
 
-use intriage_case::{Bytes, Ratio, Seconds, Tokens};
+use intriage_case::{Bytes, PerSecond, Ratio, Seconds, Tokens};
 
+use crate::KvDtype;
 use crate::gpu::{FlopPerSecond, Gpu, Math};
 use crate::model::{ModelShape, Module};
-use crate::{KvDtype, model};
 
-pub use step::{StepLoad, StepTime};
+pub use load::StepLoad;
+pub use step::{StepModel, StepTime};
 
 /// One model on `tp` GPUs of a kind.
 #[derive(Debug, Clone)]
@@ -111,20 +113,43 @@ impl<'a> Deployment<'a> {
         self.step(&StepLoad::prefill(new, cached))
     }
 
-    /// The arithmetic of the bulk of the weights on this GPU, with the peak of all GPUs together.
+    /// The least time of one engine step with this load. For many steps, prepare once:
+    /// [`Deployment::prepared`].
+    pub fn step(&self, load: &StepLoad) -> StepTime {
+        self.prepared().step(load)
+    }
+
+    /// All that does not depend on the load, computed once: cheap enough for a simulator's every step.
+    pub fn prepared(&self) -> StepModel {
+        StepModel::new(self)
+    }
+
+    /// Most tokens a second that a batch of this size and context can make, at the bound.
+    pub fn decode_rate(&self, batch: u32, context: Tokens) -> PerSecond<Tokens> {
+        let bound = self.decode(batch, context).bound.get();
+        PerSecond(Tokens(if bound > 0.0 { f64::from(batch) / bound } else { 0.0 }))
+    }
+
+    /// The arithmetic of most multiplied weights on one of these GPUs, with its peak.
     pub fn math(&self) -> (Math, FlopPerSecond) {
-        let bulk = self.model.tensors.iter().filter(|tensor| tensor.module != Module::Embedding);
-        let bulk = bulk.max_by_key(|tensor| tensor.elements());
-        let (math, peak) = self.gpu.math_for(bulk.map_or(Math::Bf16, |tensor| tensor.format.math));
-        (math, FlopPerSecond(peak.get() * f64::from(self.tp)))
+        let all = [Math::Bf16, Math::Fp16, Math::Fp8, Math::Int8, Math::Fp4];
+        let multiplied = self.model.tensors.iter().filter(|tensor| tensor.module != Module::Embedding);
+        let sum = |math| {
+            multiplied
+                .clone()
+                .filter(|tensor| tensor.format.math == math)
+                .map(|t| t.used_elements() as f64)
+                .sum::<f64>()
+        };
+        let bulk = all.into_iter().max_by(|a, b| sum(*a).total_cmp(&sum(*b))).unwrap_or(Math::Bf16);
+        self.gpu.math_for(bulk)
     }
 
     /// Tokens in one step at which the weights turn from bandwidth-bound to compute-bound.
     pub fn ridge(&self) -> Tokens {
         let parameters = self.model.parameters().total().max(1) as f64;
-        let bytes_each = self.model.weight_bytes().get() / parameters;
-        let (_, peak) = self.gpu.math_for(self.math().0);
-        formulas::ridge_tokens(peak, bytes_each, self.gpu.bandwidth)
+        let bytes_each = Bytes(self.model.weight_bytes().get() / parameters);
+        formulas::ridge_tokens(self.math().1, bytes_each, self.gpu.bandwidth)
     }
 
     /// Bandwidth of the link between GPUs in one direction; 0 where there is no direct one.
@@ -142,34 +167,5 @@ impl<'a> Deployment<'a> {
         let weights = self.model.weight_bytes_per_gpu(self.tp);
         let kv = self.model.kv_bytes_per_gpu(context, self.kv, self.tp);
         (weights + kv).get() <= self.gpu.memory.get() * utilisation.get()
-    }
-
-    /// Bytes of weights that a step of `tokens` tokens reads on each GPU.
-    fn weights_read(&self, tokens: f64) -> Bytes {
-        let weights = self.model.step_weights(self.tp);
-        let experts = weights.experts * self.model.experts_touched(Tokens(tokens)).get();
-        let lookup = match self.counting {
-            Counting::AllParameters => weights.lookup,
-            Counting::Touched => 0.0,
-        };
-        Bytes(weights.always + weights.head + experts + lookup)
-    }
-
-    /// Parameters that each token is multiplied with, and those that only sampled tokens are.
-    fn multiplied(&self) -> (f64, f64) {
-        let parameters = self.model.parameters();
-        match self.counting {
-            Counting::AllParameters => (parameters.active() as f64, 0.0),
-            Counting::Touched => {
-                let head = if self.model.tied_embeddings() { parameters.embedding } else { parameters.head };
-                let body =
-                    parameters.active().saturating_sub(parameters.embedding).saturating_sub(parameters.head);
-                (body as f64, head as f64)
-            }
-        }
-    }
-
-    fn layers(&self) -> &[model::Layer] {
-        &self.model.layers
     }
 }

@@ -101,6 +101,11 @@ impl Layer {
         }
     }
 
+    /// The same on each of `tp` GPUs.
+    pub(crate) fn kv_bytes_per_gpu(self, kv: KvDtype, tp: u32) -> f64 {
+        self.kv_bytes(kv) / self.shares(tp)
+    }
+
     /// Tokens of a context that this layer keeps.
     pub(crate) fn kept(self, context: f64) -> f64 {
         match self {
@@ -203,11 +208,12 @@ impl ModelShape {
     pub fn kv_bytes_per_gpu(&self, context: Tokens, kv: KvDtype, tp: u32) -> Bytes {
         let context = context.get().max(0.0);
         let growing: f64 =
-            self.layers.iter().map(|layer| layer.kept(context) * layer.kv_bytes(kv) / layer.shares(tp)).sum();
+            self.layers.iter().map(|layer| layer.kept(context) * layer.kv_bytes_per_gpu(kv, tp)).sum();
         Bytes(growing + self.state_bytes(tp).get())
     }
 
-    /// Constant bytes a sequence on each of `tp` GPUs, for recurrent layers; 16-bit elements.
+    /// Constant bytes a sequence on each of `tp` GPUs, for recurrent layers; 16-bit elements, so twice
+    /// that where the engine keeps states as 32 bit.
     pub fn state_bytes(&self, tp: u32) -> Bytes {
         let bytes = |layer: &Layer| match *layer {
             Layer::State { recurrent, convolution } => {

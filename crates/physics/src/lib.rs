@@ -24,7 +24,7 @@ pub mod queueing;
 pub mod speculation;
 mod suggest;
 
-pub use bounds::{Counting, Deployment, Link, StepLoad, StepTime};
+pub use bounds::{Counting, Deployment, Link, StepLoad, StepModel, StepTime};
 pub use bytes::{KvDtype, UnknownKvDtype};
 pub use gpu::{FlopPerSecond, Gpu, Math};
 pub use memory::{Budget, Policy, Spending};

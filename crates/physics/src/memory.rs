@@ -11,7 +11,8 @@ pub enum Policy {
     Vllm {
         /// `--gpu-memory-utilization`.
         utilisation: Ratio,
-        /// Whether CUDA graphs are charged to that share (by default from 0.20 on).
+        /// Whether CUDA graphs are charged to that share: documented from 0.20 on, though a recorded
+        /// start of 0.26.0 left its 0.98 GiB of graphs outside. The engine's start-up line decides.
         graphs_counted: bool,
     },
     /// SGLang: a share of the total for weights and KV; everything else lives in the rest.
@@ -204,6 +205,21 @@ pub fn concurrency(pool: Bytes, deployment: &Deployment<'_>, length: Tokens) -> 
     Requests(if each > 0.0 { pool.get().max(0.0) / each } else { 0.0 })
 }
 
+/// The same where all sequences begin with `shared` tokens that the pool holds once.
+pub fn concurrency_sharing(
+    pool: Bytes,
+    deployment: &Deployment<'_>,
+    length: Tokens,
+    shared: Tokens,
+) -> Requests {
+    let held = |tokens| deployment.model.kv_bytes_per_gpu(tokens, deployment.kv, deployment.tp).get();
+    let shared = Tokens(shared.get().clamp(0.0, length.get().max(0.0)));
+    // States are each sequence's own, whatever it shares.
+    let once = held(shared) - held(Tokens(0.0));
+    let own = held(length) - once;
+    Requests(if own > 0.0 { (pool.get() - once).max(0.0) / own } else { 0.0 })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -298,6 +314,17 @@ mod tests {
         assert!((pool(Policy::tgi()) - (76.0 - 18.5)).abs() < 1e-9);
         let llama_cpp = Policy::LlamaCpp { context: Tokens(32_768.0), slots: 4, unified: false };
         assert!((pool(llama_cpp) - 4.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_shared_prefix_is_held_once() {
+        let (model, h200) = recorded();
+        let on = Deployment::new(&model, &h200);
+        let pool = Bytes(10_000.0 * 131_072.0);
+        assert_eq!(concurrency(pool, &on, Tokens(1000.0)), Requests(10.0));
+        assert_eq!(concurrency_sharing(pool, &on, Tokens(1000.0), Tokens(500.0)), Requests(19.0));
+        assert_eq!(concurrency_sharing(pool, &on, Tokens(1000.0), Tokens(0.0)), Requests(10.0));
+        assert_eq!(concurrency_sharing(pool, &on, Tokens(0.0), Tokens(500.0)), Requests(0.0));
     }
 
     #[test]

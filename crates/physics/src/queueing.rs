@@ -52,9 +52,9 @@ pub fn wait_many_servers(arrivals: PerSecond<Requests>, service: Seconds, server
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LiveContext {
     /// The mean over those running: long outputs stay longer, so they count more,
-    /// E[(isl + osl/2)·osl] / E[osl].
+    /// `E[(isl + osl/2)·osl] / E[osl]`.
     pub mean: Tokens,
-    /// The mean over requests, E[isl + osl/2]: what a naive plan would use.
+    /// The mean over requests, `E[isl + osl/2]`: what a naive plan would use.
     pub naive: Tokens,
     /// 95th percentile of isl + osl, the safe value for a plan.
     pub safe: Tokens,

@@ -4,7 +4,7 @@
 pub(crate) fn closest_first<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
     let wanted = wanted.to_lowercase();
     let mut names: Vec<(usize, &str)> = known.map(|name| (distance(&wanted, name), name)).collect();
-    names.sort();
+    names.sort_unstable();
     names.into_iter().map(|(_, name)| name.to_owned()).collect()
 }
 

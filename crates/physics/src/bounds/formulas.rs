@@ -42,8 +42,8 @@ pub fn moe_weight_bytes(
 }
 
 /// Tokens in one step at which reading weights of `bytes_each` takes as long as multiplying them.
-pub fn ridge_tokens(peak: FlopPerSecond, bytes_each: f64, bandwidth: PerSecond<Bytes>) -> Tokens {
-    Tokens(over(peak.get() * bytes_each, 2.0 * bandwidth.0.get()))
+pub fn ridge_tokens(peak: FlopPerSecond, bytes_each: Bytes, bandwidth: PerSecond<Bytes>) -> Tokens {
+    Tokens(over(peak.get() * bytes_each.get(), 2.0 * bandwidth.0.get()))
 }
 
 /// Time of the two all-reduces a layer that tensor parallelism needs.

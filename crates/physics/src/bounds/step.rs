@@ -1,101 +1,12 @@
-//! One engine step: what it works on and the least time it takes.
+//! The least time of one engine step.
 
 use intriage_case::{Bytes, PerSecond, Ratio, Seconds, Tokens};
 
-use super::{Deployment, formulas};
-use crate::model::Layer;
-
-/// What one engine step works on: decoding sequences and pieces of prompts, mixed as they come.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct StepLoad {
-    /// Runs of consecutive tokens to compute.
-    runs: Vec<Run>,
-}
-
-/// `sequences` alike, each computing `new` tokens after `past`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Run {
-    sequences: f64,
-    new: f64,
-    past: f64,
-    sampled: bool,
-}
-
-impl StepLoad {
-    /// `batch` sequences with `context` tokens each, one new token a sequence.
-    pub fn decode(batch: u32, context: Tokens) -> Self {
-        Self::default().with_decode(batch, context)
-    }
-
-    /// One prompt of `new` tokens after `cached` ones, to its end.
-    pub fn prefill(new: Tokens, cached: Tokens) -> Self {
-        Self::default().with_chunk(new, cached, true)
-    }
-
-    /// Adds `batch` decoding sequences whose mean context is `context` tokens.
-    #[must_use]
-    pub fn with_decode(mut self, batch: u32, context: Tokens) -> Self {
-        // The new token reads itself too, but the difference is nothing against the context.
-        let past = clean(context);
-        self.runs.push(Run { sequences: f64::from(batch), new: 1.0, past, sampled: true });
-        self
-    }
-
-    /// Adds a piece of one prompt: `new` tokens after `past`; `last` where it ends the prompt, so
-    /// that one token is sampled.
-    #[must_use]
-    pub fn with_chunk(mut self, new: Tokens, past: Tokens, last: bool) -> Self {
-        self.runs.push(Run { sequences: 1.0, new: clean(new), past: clean(past), sampled: last });
-        self
-    }
-
-    /// Tokens computed in the step.
-    pub fn tokens(&self) -> Tokens {
-        Tokens(self.runs.iter().map(|run| run.sequences * run.new).sum())
-    }
-
-    fn sampled(&self) -> f64 {
-        self.runs.iter().filter(|run| run.sampled && run.new > 0.0).map(|run| run.sequences).sum()
-    }
-}
-
-/// Lengths come from configs and metrics: what is no length counts as none.
-fn clean(tokens: Tokens) -> f64 {
-    if tokens.get().is_finite() { tokens.get().max(0.0) } else { 0.0 }
-}
-
-impl Run {
-    /// Pairs of a new token and a token it looks at, in one layer and one sequence.
-    fn pairs(self, layer: Layer) -> f64 {
-        let full = |past: f64| self.new * past + self.new * self.new / 2.0;
-        match layer {
-            Layer::Attention { window: Some(window), .. } => {
-                // Tokens before the window fills see all, those after see the window.
-                let growing = (window as f64 - self.past).clamp(0.0, self.new);
-                growing * self.past + growing * growing / 2.0 + (self.new - growing) * window as f64
-            }
-            Layer::Attention { .. } | Layer::Latent { .. } => full(self.past),
-            Layer::State { .. } | Layer::Nothing => 0.0,
-        }
-    }
-}
-
-/// FLOPs for one pair of a query and a key.
-fn flop_per_pair(layer: Layer, decoding: bool) -> f64 {
-    match layer {
-        Layer::Attention { heads, key_dim, value_dim, .. } => {
-            2.0 * heads as f64 * (key_dim as f64 + value_dim as f64)
-        }
-        // Decoding multiplies with the compressed vectors as they are, prefill unpacks them.
-        Layer::Latent { heads, rank, rope_dim, .. } if decoding => {
-            2.0 * heads as f64 * (2.0 * rank as f64 + rope_dim as f64)
-        }
-        Layer::Latent { heads, key_dim, value_dim, .. } => {
-            2.0 * heads as f64 * (key_dim as f64 + value_dim as f64)
-        }
-        Layer::State { .. } | Layer::Nothing => 0.0,
-    }
-}
+use super::load::{Run, StepLoad};
+use super::{Counting, Deployment, formulas};
+use crate::Math;
+use crate::bytes::expert_share;
+use crate::model::{Layer, Module};
 
 /// The parts of a step's least time, and what good software makes of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -113,6 +24,11 @@ pub struct StepTime {
 }
 
 impl StepTime {
+    const NONE: Self = {
+        let none = Seconds(0.0);
+        Self { bandwidth: none, compute: none, communication: none, bound: none, expected: (none, none) }
+    };
+
     /// True where arithmetic is the longer part.
     pub fn compute_bound(&self) -> bool {
         self.compute > self.bandwidth
@@ -124,32 +40,116 @@ impl StepTime {
     }
 }
 
-impl Deployment<'_> {
+/// A [`Deployment`] with everything computed that does not depend on the load. All bytes are those of
+/// one GPU, all times those of the group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepModel {
+    /// Weights that every step reads.
+    always: f64,
+    experts: f64,
+    /// Share of the experts that one token uses.
+    picked: f64,
+    /// Seconds of arithmetic for each token, and more for each that is sampled.
+    per_token: f64,
+    per_sampled: f64,
+    layers: Vec<Alike>,
+    state: Bytes,
+    bandwidth: PerSecond<Bytes>,
+    mbu: (Ratio, Ratio),
+    mfu: (Ratio, Ratio),
+    all_reduce: AllReduce,
+}
+
+/// Layers that remember alike.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Alike {
+    layer: Layer,
+    count: f64,
+    /// KV bytes of one token in one of them.
+    kv: f64,
+    /// Seconds of arithmetic for one pair of query and key in one of them.
+    per_pair: f64,
+    per_pair_decoding: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct AllReduce {
+    layers: u64,
+    gpus: u32,
+    hidden: Bytes,
+    link: PerSecond<Bytes>,
+    latency: (Seconds, Seconds),
+}
+
+impl AllReduce {
+    fn time(&self, latency: Seconds, tokens: f64) -> Seconds {
+        formulas::tensor_parallel(self.layers, self.gpus, latency, Tokens(tokens), self.hidden, self.link)
+    }
+}
+
+impl StepModel {
+    pub(super) fn new(on: &Deployment<'_>) -> Self {
+        let model = on.model;
+        let weights = model.step_weights(on.tp);
+        let everything = on.counting == Counting::AllParameters;
+        let (per_token, per_sampled) = arithmetic(on);
+
+        let group = f64::from(on.tp);
+        let attention = on.gpu.math_for(Math::Bf16).1.get() * group;
+        let mut layers: Vec<Alike> = Vec::new();
+        for &layer in &model.layers {
+            if let Some(alike) = layers.iter_mut().find(|alike| alike.layer == layer) {
+                alike.count += 1.0;
+                continue;
+            }
+            let (prefilling, decoding) = flop_per_pair(layer);
+            layers.push(Alike {
+                layer,
+                count: 1.0,
+                kv: layer.kv_bytes_per_gpu(on.kv, on.tp),
+                per_pair: prefilling / attention,
+                per_pair_decoding: decoding / attention,
+            });
+        }
+        Self {
+            always: weights.always + weights.head + if everything { weights.lookup } else { 0.0 },
+            experts: weights.experts,
+            picked: model.experts().map_or(1.0, |(experts, used)| used as f64 / experts.max(1) as f64),
+            per_token,
+            per_sampled,
+            layers,
+            state: model.state_bytes(on.tp),
+            bandwidth: on.gpu.bandwidth,
+            mbu: on.gpu.mbu,
+            mfu: on.gpu.mfu,
+            all_reduce: AllReduce {
+                layers: model.layers.len() as u64,
+                gpus: on.tp,
+                // The residual stream travels as 16 bit.
+                hidden: Bytes(model.hidden as f64 * 2.0),
+                link: PerSecond(Bytes(on.link_bandwidth())),
+                latency: on.link.latency(),
+            },
+        }
+    }
+
     /// The least time of one engine step with this load.
     pub fn step(&self, load: &StepLoad) -> StepTime {
         let tokens = load.tokens().get();
         if tokens <= 0.0 {
-            let none = Seconds(0.0);
-            return StepTime {
-                bandwidth: none,
-                compute: none,
-                communication: none,
-                bound: none,
-                expected: (none, none),
-            };
+            return StepTime::NONE;
         }
-        let kv_read: f64 = load.runs.iter().map(|run| run.sequences * self.kv_read(*run)).sum();
-        let bandwidth = formulas::decode(self.weights_read(tokens), Bytes(kv_read), self.gpu.bandwidth);
+        let weights = self.always + self.experts * expert_share(self.picked, tokens);
+        let kv: f64 = load.runs.iter().map(|run| run.sequences * self.kv_read(*run)).sum();
+        let bandwidth = formulas::decode(Bytes(weights), Bytes(kv), self.bandwidth);
 
-        let peak = self.math().1;
-        let compute = Seconds(self.flop(load) / peak.get().max(f64::MIN_POSITIVE));
-        let (least, most) = self.link.latency();
-        let communication = self.all_reduces(least, tokens);
+        let attention: f64 = load.runs.iter().map(|run| run.sequences * self.attention(*run)).sum();
+        let compute = Seconds(self.per_token * tokens + self.per_sampled * load.sampled() + attention);
 
-        let (slow_mbu, fast_mbu) = self.gpu.mbu;
-        let (slow_mfu, fast_mfu) = self.gpu.mfu;
-        let reached = |mbu: Ratio, mfu: Ratio, comm: Seconds| {
-            Seconds((bandwidth.get() / mbu.get()).max(compute.get() / mfu.get()) + comm.get())
+        let (least, most) = self.all_reduce.latency;
+        let communication = self.all_reduce.time(least, tokens);
+        let reached = |mbu: Ratio, mfu: Ratio, communication: Seconds| {
+            Seconds((bandwidth.get() / mbu.get()).max(compute.get() / mfu.get()) + communication.get())
         };
         StepTime {
             bandwidth,
@@ -157,44 +157,60 @@ impl Deployment<'_> {
             communication,
             bound: Seconds(bandwidth.get().max(compute.get()) + communication.get()),
             expected: (
-                reached(fast_mbu, fast_mfu, communication),
-                reached(slow_mbu, slow_mfu, self.all_reduces(most, tokens)),
+                reached(self.mbu.1, self.mfu.1, communication),
+                reached(self.mbu.0, self.mfu.0, self.all_reduce.time(most, tokens)),
             ),
         }
     }
 
-    /// KV bytes that one sequence of the run reads on each GPU: its past once, whatever it computes.
+    /// KV bytes that one sequence reads: its past once, however many tokens it computes.
     fn kv_read(&self, run: Run) -> f64 {
-        self.model.kv_bytes_per_gpu(Tokens(run.past), self.kv, self.tp).get()
+        let past: f64 =
+            self.layers.iter().map(|alike| alike.count * alike.layer.kept(run.past) * alike.kv).sum();
+        past + self.state.get()
     }
 
-    fn flop(&self, load: &StepLoad) -> f64 {
-        let (body, head) = self.multiplied();
-        let linear = 2.0 * (body * load.tokens().get() + head * load.sampled());
-        // The common rule leaves attention to its own term too, so it is counted either way.
-        let attention: f64 = load
-            .runs
-            .iter()
-            .map(|run| {
-                let decoding = run.new <= 1.0;
-                let pairs =
-                    self.layers().iter().map(|layer| run.pairs(*layer) * flop_per_pair(*layer, decoding));
-                run.sequences * pairs.sum::<f64>()
-            })
-            .sum();
-        linear + attention
+    fn attention(&self, run: Run) -> f64 {
+        let decoding = run.new <= 1.0;
+        let time = |alike: &Alike| {
+            let each = if decoding { alike.per_pair_decoding } else { alike.per_pair };
+            alike.count * run.pairs(alike.layer) * each
+        };
+        self.layers.iter().map(time).sum()
     }
+}
 
-    fn all_reduces(&self, latency: Seconds, tokens: f64) -> Seconds {
-        // The residual stream travels as 16 bit.
-        let hidden = Bytes(self.model.hidden as f64 * 2.0);
-        let link = PerSecond(Bytes(self.link_bandwidth()));
-        formulas::tensor_parallel(self.layers().len() as u64, self.tp, latency, Tokens(tokens), hidden, link)
+/// Seconds of arithmetic for each token, and for each that passes the head, each tensor at the peak of
+/// its own format.
+fn arithmetic(on: &Deployment<'_>) -> (f64, f64) {
+    let tied = on.model.tied_embeddings();
+    let (mut body, mut head) = (0.0, 0.0);
+    for tensor in &on.model.tensors {
+        let peak = on.gpu.math_for(tensor.format.math).1.get() * f64::from(on.tp);
+        let time = 2.0 * tensor.used_elements() as f64 / peak.max(f64::MIN_POSITIVE);
+        let touched = on.counting == Counting::Touched;
+        match tensor.module {
+            Module::Head if touched => head += time,
+            Module::Embedding if touched && tied => head += time,
+            Module::Embedding if touched => {}
+            _ => body += time,
+        }
     }
+    (body, head)
+}
 
-    /// Most tokens a second that a batch of this size and context can make, at the bound.
-    pub fn decode_rate(&self, batch: u32, context: Tokens) -> PerSecond<Tokens> {
-        let bound = self.decode(batch, context).bound.get();
-        PerSecond(Tokens(if bound > 0.0 { f64::from(batch) / bound } else { 0.0 }))
+/// FLOPs for one pair of a query and a key: in prefill, and in decode.
+fn flop_per_pair(layer: Layer) -> (f64, f64) {
+    let both = |heads: u64, key: u64, value: u64| 2.0 * heads as f64 * (key as f64 + value as f64);
+    match layer {
+        Layer::Attention { heads, key_dim, value_dim, .. } => {
+            let flop = both(heads, key_dim, value_dim);
+            (flop, flop)
+        }
+        // Prefill unpacks the compressed vectors, decode multiplies with them as they are.
+        Layer::Latent { heads, rank, rope_dim, key_dim, value_dim } => {
+            (both(heads, key_dim, value_dim), both(heads, rank.saturating_add(rope_dim), rank))
+        }
+        Layer::State { .. } | Layer::Nothing => (0.0, 0.0),
     }
 }

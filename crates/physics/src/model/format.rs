@@ -81,8 +81,8 @@ impl Format {
     }
 }
 
-/// Block sizes are in ggml's type table; the `_S`, `_M`, `_L` mixes are the bits a weight that
-/// llama.cpp's `tools/quantize` README lists for Llama-3.1-8B.
+/// `Q8_0` to `Q4_0` are the blocks of ggml; all mixes are the bits a weight that llama.cpp's
+/// `tools/quantize` README lists for Llama-3.1-8B (`Q3_K_M` is not listed and lies between its neighbours).
 const NAMED: &[(&str, Format)] = &[
     ("bf16", Format::BF16.whole()),
     ("fp16", Format::FP16.whole()),
@@ -100,23 +100,23 @@ const NAMED: &[(&str, Format)] = &[
     ("nvfp4", Format::grouped(4.0, Some(16), 8.0, Math::Fp4)),
     ("mxfp4", Format::grouped(4.0, Some(32), 8.0, Math::Bf16)),
     ("q8_0", Format::gguf(8.5)),
-    ("q6_k", Format::gguf(6.5625)),
-    ("q5_k_m", Format::gguf(5.7)),
-    ("q5_k_s", Format::gguf(5.57)),
+    ("q6_k", Format::gguf(6.5633)),
+    ("q5_k_m", Format::gguf(5.7036)),
+    ("q5_k_s", Format::gguf(5.5704)),
     ("q5_1", Format::gguf(6.0)),
     ("q5_0", Format::gguf(5.5)),
-    ("q4_k_m", Format::gguf(4.89)),
-    ("q4_k_s", Format::gguf(4.67)),
+    ("q4_k_m", Format::gguf(4.8944)),
+    ("q4_k_s", Format::gguf(4.6672)),
     ("q4_1", Format::gguf(5.0)),
     ("q4_0", Format::gguf(4.5)),
-    ("iq4_nl", Format::gguf(4.68)),
-    ("iq4_xs", Format::gguf(4.46)),
-    ("q3_k_l", Format::gguf(4.3)),
+    ("iq4_nl", Format::gguf(4.6818)),
+    ("iq4_xs", Format::gguf(4.4597)),
+    ("q3_k_l", Format::gguf(4.2979)),
     ("q3_k_m", Format::gguf(4.0)),
-    ("q3_k_s", Format::gguf(3.64)),
-    ("iq3_m", Format::gguf(3.76)),
-    ("q2_k", Format::gguf(3.16)),
-    ("iq2_m", Format::gguf(2.93)),
+    ("q3_k_s", Format::gguf(3.6429)),
+    ("iq3_m", Format::gguf(3.7628)),
+    ("q2_k", Format::gguf(3.1593)),
+    ("iq2_m", Format::gguf(2.9294)),
 ];
 
 /// A weight format that is not in the table.
@@ -150,7 +150,7 @@ mod tests {
             ("nvfp4", 0.5625, 0.5625),
             ("mxfp4", 0.53125, 0.53125),
             ("Q8_0", 1.06, 1.0625),
-            ("Q6_K", 0.82, 0.8204),
+            ("Q6_K", 0.82, 0.8205),
             ("Q5_K_M", 0.70, 0.72),
             ("Q4_K_M", 0.59, 0.62),
             ("Q4_0", 0.56, 0.5625),

@@ -4,9 +4,11 @@ mod family;
 mod fields;
 mod format;
 mod layers;
+mod parts;
 mod pattern;
 mod quant;
 mod read;
+mod roles;
 
 pub mod known;
 

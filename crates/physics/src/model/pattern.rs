@@ -19,8 +19,9 @@ impl Pattern {
         let text = text.strip_prefix("language_model.").unwrap_or(text);
         let text = text.strip_prefix("model.language_model.").unwrap_or(text);
         if text.contains('*') {
-            let inner = text.trim_matches('*').trim_matches('.');
-            return Some(Self::Globs(vec![format!("*{inner}*")]));
+            // The module itself or anything inside it, under whatever root.
+            let variants = [text.to_owned(), format!("{text}.*"), format!("*.{text}"), format!("*.{text}.*")];
+            return Some(Self::Globs(variants.into()));
         }
         Some(Self::Parts(text.split('.').map(str::to_owned).collect()))
     }
@@ -109,6 +110,9 @@ mod tests {
     #[test]
     fn globs_and_simple_regex_match() {
         assert!(matches("model.layers.*.self_attn", "model.layers.12.self_attn.q_proj"));
+        assert!(matches("model.language_model.layers.*.mlp", "model.layers.12.mlp.up_proj"));
+        assert!(matches("*mlp.gate", "model.layers.0.mlp.gate"));
+        assert!(!matches("*mlp.gate", "model.layers.0.mlp.gate_proj"));
         assert!(matches("re:.*lm_head", "lm_head"));
         assert!(matches(r"re:.*mlp\.(gate|shared_expert_gate)$", "model.layers.0.mlp.gate"));
         assert!(!matches(r"re:.*mlp\.(gate|shared_expert_gate)$", "model.layers.0.mlp.gate_proj"));

@@ -22,6 +22,7 @@ const METHODS: &[(&str, Method)] = &[
     ("bitsandbytes", Method::BitsAndBytes),
     ("modelopt", Method::ModelOpt),
     ("modelopt_fp4", Method::ModelOpt),
+    ("modelopt_mixed", Method::ModelOpt),
     ("mxfp4", Method::Mxfp4),
     ("eetq", Method::Eetq),
 ];
@@ -83,7 +84,7 @@ impl Quantization {
         );
         let groups = match method {
             Method::CompressedTensors => compressed_groups(fields, notes)?,
-            Method::ModelOpt => vec![(None, modelopt(fields)?)],
+            Method::ModelOpt => modelopt(fields)?,
             Method::Fp8 => vec![(None, fp8(fields)?)],
             Method::Awq => vec![(None, grouped(fields, fields.flag("zero_point").unwrap_or(true))?)],
             Method::Gptq => vec![(None, grouped(fields, true)?)],
@@ -171,18 +172,40 @@ fn bits_and_bytes(fields: Fields<'_>) -> Format {
     Format::grouped(4.0, Some(64), if double { 8.125 } else { 32.0 }, Math::Bf16)
 }
 
-fn modelopt(fields: Fields<'_>) -> Result<Format, ModelError> {
+/// ModelOpt: one algorithm for all, or one for each module listed.
+fn modelopt(fields: Fields<'_>) -> Result<Groups, ModelError> {
     let inner = fields.object("quantization").unwrap_or(fields);
     let algorithm = inner.text("quant_algo").unwrap_or("NVFP4");
+    if !algorithm.eq_ignore_ascii_case("MIXED_PRECISION") {
+        return Ok(vec![(None, modelopt_format(algorithm, inner)?)]);
+    }
+    let listed = inner
+        .object("quantized_layers")
+        .ok_or_else(|| inner.missing(&["quantization_config.quantized_layers"]))?;
+    let mut groups: Vec<(Option<Vec<Pattern>>, Format)> = Vec::new();
+    for (module, how) in listed.0.iter().take(MOST_PATTERNS) {
+        let Some(how) = how.as_object().map(Fields) else { continue };
+        let format = modelopt_format(how.text("quant_algo").unwrap_or("NVFP4"), how)?;
+        let Some(pattern) = Pattern::read(module) else { continue };
+        match groups.iter_mut().find(|(_, known)| *known == format) {
+            Some((Some(patterns), _)) => patterns.push(pattern),
+            _ => groups.push((Some(vec![pattern]), format)),
+        }
+    }
+    Ok(groups)
+}
+
+fn modelopt_format(algorithm: &str, fields: Fields<'_>) -> Result<Format, ModelError> {
     match algorithm.to_uppercase().as_str() {
-        "NVFP4" => Ok(NVFP4),
+        "NVFP4" | "NVFP4_AWQ" => Ok(NVFP4),
+        "W4A16_NVFP4" => Ok(Format::grouped(4.0, Some(16), 8.0, Math::Bf16)),
         "FP8" => Ok(Format::plain(8.0, Math::Fp8)),
         "MXFP8" => Ok(Format::grouped(8.0, Some(32), 8.0, Math::Fp8)),
-        "W4A16_AWQ" | "NVFP4_AWQ" | "W4A8_AWQ" => grouped(inner, false),
+        "W4A16_AWQ" | "W4A8_AWQ" => grouped(fields, false),
         _ => Err(bad(
             "quantization_config.quant_algo",
             &Value::String(algorithm.to_owned()),
-            "one of NVFP4, FP8, MXFP8, W4A16_AWQ, W4A8_AWQ",
+            "one of NVFP4, W4A16_NVFP4, FP8, MXFP8, W4A16_AWQ, W4A8_AWQ, MIXED_PRECISION",
         )),
     }
 }
