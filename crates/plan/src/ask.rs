@@ -181,7 +181,7 @@ impl Ask {
         number("--cv", traffic.variation.get(), 0.0..=5.0, "between 0 (all alike) and 5")?;
         number("--prefix-share", traffic.prefix_share.get(), 0.0..=0.999, share)?;
         match self.headroom {
-            Headroom::Spare(spare) => number("--spare", spare.get(), 0.0..=0.99, share)?,
+            Headroom::Spare(kept) => number("--spare", kept.get(), 0.0..=0.99, share)?,
             Headroom::Growth(growth) => {
                 number("--growth", growth.get(), 0.0..=100.0, "a share from 0 on, such as 25% or 0.25")?;
             }

@@ -92,8 +92,8 @@ pub enum Limit {
 
 /// Shares of the lowest ceiling at which the sweep stops.
 const SWEEP: [f64; 12] = [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.92, 1.0, 1.08];
-/// A pool or a batch is called full from here on.
-const FULL: f64 = 0.9;
+/// A pool or a batch that is fuller than this on average is full when a crowd comes.
+const CROWDED: f64 = 0.5;
 
 impl Capacity {
     pub(crate) fn of(ask: &Ask, instance: &Instance, tick: &mut dyn FnMut()) -> Self {
@@ -206,14 +206,18 @@ fn binding(ask: &Ask, instance: &Instance, fails: Option<&Trial>) -> Binding {
         return Binding { limit: Limit::Pace, says: format!("at {rate} {what}: {why}") };
     }
     let cap = f64::from(instance.engine.max_sequences);
-    let (limit, why) = if outcome.kv_usage.get() >= FULL || outcome.preemptions > 0 {
+    let (pool, batch) = (outcome.kv_usage.get(), outcome.running.get() / cap);
+    let (limit, why) = if outcome.preemptions > 0 || (pool >= CROWDED && pool >= batch) {
         let thrown = match outcome.preemptions {
             0 => String::new(),
             n => format!(" and ran out at times ({n} requests were thrown back)"),
         };
         (Limit::KvPool, format!("the KV pool is {} full on average{thrown}", outcome.kv_usage))
-    } else if outcome.running.get() >= FULL * cap {
-        (Limit::SequenceCap, format!("{} of {cap} places in the batch are taken", outcome.running))
+    } else if batch >= CROWDED {
+        (
+            Limit::SequenceCap,
+            format!("{:.1} of {cap} places in the batch are taken on average", outcome.running.get()),
+        )
     } else {
         let cost = Cost::of(instance, &ask.traffic);
         let pace = cost.pace(trial.rate).map_or(String::new(), |step| format!(" of {step}"));

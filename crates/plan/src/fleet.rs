@@ -81,8 +81,8 @@ impl Fleet {
         };
         let for_growth = count(queueing::Headroom::Demand(share), share)?;
         // All of the capacity spare is no plan: growth may be asked beyond 1, spare may not.
-        let spare = Ratio(share.get().min(0.99));
-        let with_spare = count(queueing::Headroom::Spare(spare), spare)?;
+        let kept = Ratio(share.get().min(0.99));
+        let with_spare = count(queueing::Headroom::Spare(kept), kept)?;
         let needed = match ask.headroom {
             Headroom::Spare(_) => with_spare,
             Headroom::Growth(_) => for_growth,
@@ -118,5 +118,61 @@ impl Misread {
             in_flight.get(),
         );
         Some(Self { gives, corrected_gpus, in_flight, says })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ask::{EngineLimits, Traffic};
+    use intriage_case::Tokens;
+
+    fn ask(headroom: Headroom) -> Ask {
+        Ask {
+            deployed: None,
+            measured: None,
+            limits: EngineLimits::default(),
+            traffic: Traffic::of(PerSecond(Requests(100.0)), Tokens(2000.0), Tokens(300.0)),
+            objectives: Vec::new(),
+            headroom,
+            price: Some(2.5),
+            seed: 1,
+        }
+    }
+
+    fn fleet(headroom: Headroom) -> Fleet {
+        Fleet::of(&ask(headroom), PerSecond(Requests(14.0)), 2, Seconds(3.0)).unwrap()
+    }
+
+    #[test]
+    fn a_hundred_a_second_at_fourteen_an_instance_take_eight_nine_or_ten() {
+        let plan = fleet(Headroom::Spare(Ratio(0.25)));
+        assert_eq!((plan.bare.instances, plan.for_growth.instances, plan.with_spare.instances), (8, 9, 10));
+        assert_eq!((plan.needed.instances, plan.needed.gpus), (10, 20));
+        assert_eq!(fleet(Headroom::Growth(Ratio(0.25))).needed.gpus, 18);
+    }
+
+    #[test]
+    fn the_founding_formula_gives_a_time_and_is_told_so() {
+        let misread = fleet(Headroom::Spare(Ratio(0.25))).misread;
+        assert!((misread.gives.get() - 100.0 * 3.0 / 7.0).abs() < 1e-9);
+        assert!((misread.corrected_gpus - 100.0 / 7.0).abs() < 1e-9);
+        assert_eq!(misread.in_flight, Requests(300.0));
+        assert!(misread.says.contains("= 42.9 s: a time, not a count"), "{}", misread.says);
+    }
+
+    #[test]
+    fn the_price_pays_for_the_headroom_too() {
+        // 20 GPUs at 2.50 an hour make 100 × 300 tokens a second.
+        let price = fleet(Headroom::Spare(Ratio(0.25))).price_per_million_output.unwrap();
+        assert!((price - 20.0 * 2.5 / (100.0 * 300.0 * 3600.0) * 1e6).abs() < 1e-12);
+    }
+
+    #[test]
+    fn an_instance_that_serves_nothing_makes_no_fleet() {
+        assert_eq!(
+            Fleet::of(&ask(Headroom::Spare(Ratio(0.0))), PerSecond(Requests(0.0)), 1, Seconds(1.0)),
+            None
+        );
     }
 }

@@ -39,7 +39,10 @@ impl Instance {
     pub(crate) fn of(ask: &Ask, deployed: Option<&Deployed>, limits: EngineLimits) -> Result<Self, Unfit> {
         match deployed {
             Some(deployed) => Self::deployed(ask, deployed, limits),
-            None => Ok(Self::measured(ask, ask.measured.clone().unwrap_or_default(), limits)),
+            None => {
+                let nothing = Measured::default();
+                Ok(Self::measured(ask, ask.measured.as_ref().unwrap_or(&nothing), limits))
+            }
         }
     }
 
@@ -86,7 +89,7 @@ impl Instance {
     }
 
     /// What a case alone tells: no memory account, and a pool as the engine reported it.
-    fn measured(ask: &Ask, measured: Measured, limits: EngineLimits) -> Self {
+    fn measured(ask: &Ask, measured: &Measured, limits: EngineLimits) -> Self {
         let seen = measured.limits;
         let window = limits.window.or(seen.window).unwrap_or(u32::MAX);
         let live = live(ask, window);
@@ -128,7 +131,8 @@ fn calibration(measured: &Measured, own: &Deployed, around: Around, live: LiveCo
 }
 
 fn engine(step: StepTime, pool: Tokens, window: u32, max_sequences: u32, token_budget: u32) -> EngineConfig {
-    let blocks = (pool.get() / BLOCK.get()).clamp(1.0, 1e7);
+    // More could not fill before the sequences run out, and every simulation lays the pool out anew.
+    let blocks = (pool.get() / BLOCK.get()).clamp(1.0, 2e6);
     EngineConfig {
         max_sequences,
         token_budget,

@@ -63,8 +63,9 @@ impl Deployed {
 
     /// Bytes of one token's keys and values, all GPUs together, in a sequence of this length.
     pub(crate) fn kv_bytes_per_token(&self, length: Tokens) -> Bytes {
-        let each = self.model.kv_bytes_per_gpu(length, self.kv, 1).get() / length.get().max(1.0);
-        Bytes(each)
+        let bytes = self.model.kv_bytes(length, self.kv).get() / length.get().max(1.0);
+        // The mean of many layers is whole but for the last bit.
+        Bytes(bytes.round())
     }
 }
 

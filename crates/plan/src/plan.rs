@@ -11,6 +11,7 @@ use crate::capacity::Capacity;
 use crate::fleet::Fleet;
 use crate::instance::Instance;
 use crate::memory::{MemoryAccount, Pool};
+use crate::search::caution;
 
 /// The version of the machine-readable plan.
 pub const SCHEMA: &str = "intriage.plan/1";
@@ -106,6 +107,7 @@ pub fn plan(ask: &Ask, tick: &mut dyn FnMut()) -> Plan {
     plan.pool = Some(instance.pool);
     plan.assumptions = assumptions(ask, Some(&instance));
     plan.note_window(ask, &instance);
+    plan.notes.extend(caution(ask, &instance));
     if let (Some(measured), Some(_)) = (&ask.measured, &ask.deployed) {
         plan.notes.push(format!(
             "the engine itself reported a pool of {}; the plan's own estimate is {}",

@@ -9,9 +9,13 @@ use crate::instance::Instance;
 use crate::limits::{Cost, ceilings};
 
 /// Requests of one simulation, from and to; between, enough to fill the batch several times.
-const REQUESTS: (f64, f64) = (1000.0, 8000.0);
-/// Tokens of one simulation at most, so that a plan takes seconds.
-const TOKENS: f64 = 1.5e6;
+const REQUESTS: (f64, f64) = (800.0, 6000.0);
+/// Fewer requests than this leave quantiles rough.
+const ROUGH: f64 = 500.0;
+/// Requests of one simulation at least, however long they are.
+const FEWEST: f64 = 60.0;
+/// Output tokens and pieces of prompts of one simulation at most, so that a plan takes seconds.
+const WORK: f64 = 1.0e6;
 /// Times the batch is filled in one simulation.
 const TURNOVERS: f64 = 8.0;
 /// Share of a simulation that is not counted: the batch fills.
@@ -41,6 +45,22 @@ pub(crate) struct Found {
     pub(crate) fails: Option<Trial>,
 }
 
+/// Requests that one simulation can afford.
+fn affordable(ask: &Ask, token_budget: u32) -> f64 {
+    let pieces = ask.traffic.computed().get() / f64::from(token_budget.max(1));
+    (WORK / (ask.traffic.osl.get() + pieces).max(1.0)).max(FEWEST)
+}
+
+/// What a reader should know about the size of the simulations.
+pub(crate) fn caution(ask: &Ask, instance: &Instance) -> Option<String> {
+    let requests = affordable(ask, instance.engine.token_budget);
+    (requests < ROUGH).then(|| {
+        format!(
+            "requests are so long that each rate is simulated with {requests:.0} of them: quantiles are rough"
+        )
+    })
+}
+
 /// Simulates an instance under this rate.
 pub(crate) fn trial(ask: &Ask, instance: &Instance, rate: PerSecond<Requests>) -> Trial {
     let traffic = &ask.traffic;
@@ -55,8 +75,8 @@ pub(crate) fn trial(ask: &Ask, instance: &Instance, rate: PerSecond<Requests>) -
     let most = instance.pool.concurrency_live.get().min(f64::from(instance.engine.max_sequences));
     let batch = Cost::of(instance, traffic).batch(rate).map_or(most, |batch| batch.get().min(most));
     let osl = traffic.osl.get().max(1.0);
-    let affordable = (TOKENS / osl).max(REQUESTS.0 / 5.0);
-    let requests = (TURNOVERS * batch).clamp(REQUESTS.0, REQUESTS.1).min(affordable);
+    let requests =
+        (TURNOVERS * batch).clamp(REQUESTS.0, REQUESTS.1).min(affordable(ask, instance.engine.token_budget));
     let span = requests / rate.0.get();
     let warm_up = Seconds(span * WARM_UP);
     let outcome = Outcome::of(&instance.fleet(), &workload, ask.seed, Stop::after(Seconds(span)), warm_up);

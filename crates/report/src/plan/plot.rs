@@ -1,5 +1,7 @@
 //! Bars and a small plot in block characters: readable without colour, at any width.
 
+use std::fmt::Write as _;
+
 use intriage_case::{Quantity, Ratio, Seconds, Unit};
 use intriage_plan::{Capacity, RatePoint};
 
@@ -58,11 +60,10 @@ pub(super) fn plot(capacity: &Capacity, width: usize) -> String {
     }
     let end = Quantity::new(highest, Unit::RequestsPerSecond).to_string();
     let axis: String = axis.into_iter().collect();
-    out.push_str(&format!("  {:>1$}{axis}\n", "0 ", LABELS - 2));
-    out.push_str(&format!("{}{:>2$}\n", " ".repeat(LABELS), end, columns));
     let indent = " ".repeat(LABELS);
-    out.push_str(&styled(QUIET, format!("{indent}{}", legend.join(" · "))));
-    out.push('\n');
+    let _ = writeln!(out, "{:>LABELS$}{axis}", "0 ");
+    let _ = writeln!(out, "{indent}{end:>columns$}");
+    let _ = writeln!(out, "{}", styled(QUIET, format!("{indent}{}", legend.join(" · "))));
     out
 }
 
@@ -81,7 +82,7 @@ fn panel(out: &mut String, labels: &[&str], values: &[f64], (low, high): (f64, f
                 LEVELS[(height.clamp(0.0, 1.0) * 8.0).round() as usize]
             })
             .collect();
-        out.push_str(&format!("  {label}{}\n", styled(BAR, line.trim_end())));
+        let _ = writeln!(out, "  {label}{}", styled(BAR, line.trim_end()));
     }
 }
 
