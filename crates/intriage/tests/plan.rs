@@ -5,7 +5,7 @@ mod support;
 
 use std::process::Output;
 
-use support::{code, intriage, json, recording, stderr, stdout};
+use support::{code, intriage, json, recording, root, stderr, stdout};
 
 /// A small load, so that a debug build answers soon.
 const BASE: [&str; 11] =
@@ -165,10 +165,31 @@ fn a_recording_brings_its_rate_lengths_and_speed() {
     let plan = json(&output);
     assert_eq!(plan["asked"]["gpu"], "NVIDIA H200");
     assert_eq!(plan["asked"]["isl"], 542.0);
-    assert!(plan["memory"].is_null());
-    // A llama.cpp server tells too little.
-    let little = recording("llamacpp-healthy");
-    let output = intriage(&["plan", "--from", little.to_str().unwrap()]);
-    assert_eq!(code(&output), 4, "{}", stdout(&output));
-    assert!(stderr(&output).contains("cannot be planned from"), "{}", stderr(&output));
+    assert!(plan["memory"].is_null() && plan["alternatives"].as_array().unwrap().is_empty());
+    // A llama.cpp server tells too little, an idle one nothing.
+    for little in [recording("llamacpp-healthy"), root().join("fixtures/h200/vllm-h200-idle")] {
+        let output = intriage(&["plan", "--from", little.to_str().unwrap()]);
+        assert_eq!(code(&output), 4, "{}", stdout(&output));
+        assert!(stderr(&output).contains("cannot be planned from"), "{}", stderr(&output));
+    }
+}
+
+/// Recorded mean times between tokens: the plan, simulated at the recorded rate, must come back to them.
+#[test]
+fn a_plan_from_a_recording_repeats_it() {
+    for (name, recorded) in
+        [("recordings/vllm-h200-healthy", 0.008_25), ("h200/vllm-h200-healthy30", 0.006_24)]
+    {
+        let folder = root().join("fixtures").join(name);
+        let plan = json(&intriage(&["plan", folder.to_str().unwrap(), "--format", "json"]));
+        let rate = plan["asked"]["rate"].as_f64().unwrap();
+        let sweep = plan["capacity"]["sweep"].as_array().unwrap();
+        let at = |i: usize| (sweep[i]["rate"].as_f64().unwrap(), sweep[i]["itl_mean"].as_f64().unwrap());
+        let after = (0..sweep.len()).find(|i| at(*i).0 >= rate).unwrap();
+        let (low, high) = (at(after - 1), at(after));
+        let planned = low.1 + (high.1 - low.1) * (rate - low.0) / (high.0 - low.0);
+        assert!((planned / recorded - 1.0).abs() < 0.2, "{name}: {planned} instead of {recorded}");
+        let holds = plan["fleet"]["per_instance"].as_f64().unwrap();
+        assert!(holds > rate, "{name} was healthy, yet the plan holds {holds} only");
+    }
 }

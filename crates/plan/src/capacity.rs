@@ -10,7 +10,7 @@ use crate::ask::{Ask, Deployed};
 use crate::instance::Instance;
 use crate::limits::{Ceiling, CeilingOf, Cost, ceilings};
 use crate::pace::expected;
-use crate::search::{Trial, search, trial};
+use crate::search::{Trial, is_rough, search, trial};
 
 /// What one instance can do.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -100,8 +100,11 @@ impl Capacity {
         let ceilings = ceilings(instance, &ask.traffic);
         let lowest = ceilings.first().map_or(0.0, |ceiling| ceiling.rate.0.get());
         let found = search(ask, instance, tick);
+        let stride = if is_rough(ask, instance) { 2 } else { 1 };
         let mut sweep: Vec<RatePoint> = SWEEP
             .iter()
+            .rev()
+            .step_by(stride)
             .map(|share| {
                 tick();
                 RatePoint::of(&trial(ask, instance, PerSecond(Requests(lowest * share))), &ask.objectives)

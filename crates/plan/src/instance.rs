@@ -37,13 +37,11 @@ const DRAWS: usize = 4000;
 impl Instance {
     /// The instance that an ask describes, or the same with another deployment.
     pub(crate) fn of(ask: &Ask, deployed: Option<&Deployed>, limits: EngineLimits) -> Result<Self, Unfit> {
-        match deployed {
-            Some(deployed) => Self::deployed(ask, deployed, limits),
-            None => {
-                let nothing = Measured::default();
-                Ok(Self::measured(ask, ask.measured.as_ref().unwrap_or(&nothing), limits))
-            }
+        if let Some(deployed) = deployed {
+            return Self::deployed(ask, deployed, limits);
         }
+        let nothing = Measured::default();
+        Ok(Self::measured(ask, ask.measured.as_ref().unwrap_or(&nothing), limits))
     }
 
     fn deployed(ask: &Ask, deployed: &Deployed, limits: EngineLimits) -> Result<Self, Unfit> {

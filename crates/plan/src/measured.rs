@@ -192,20 +192,34 @@ impl Load {
     }
 }
 
-/// A histogram of lengths as ranges with weights; `None` where its middles miss the exact mean badly.
+/// A histogram of lengths as ranges with weights, narrowed so that their mean is the exact one.
+///
+/// Buckets are coarse (500 to 1,000): every range keeps the same share of its bucket, at the end
+/// towards which the mean leans.
 fn ranges(histogram: Option<Histogram>, mean: f64) -> Option<Vec<LengthRange>> {
     let histogram = histogram?;
-    let ranges: Vec<LengthRange> = histogram
+    let finite = |low: f64, high: f64| if high.is_finite() { high } else { low * 2.0 };
+    let buckets: Vec<(f64, f64, f64)> = histogram
         .buckets()
         .filter(|(_, _, inside)| *inside > 0.0)
-        .map(|(low, high, weight)| {
-            let high = if high.is_finite() { high } else { low * 2.0 };
-            LengthRange { from: (low as u32).saturating_add(1), to: high as u32, weight }
-        })
+        .map(|(low, high, weight)| (low, finite(low, high), weight))
         .collect();
-    let middle = intriage_simulate::Lengths::Ranges(ranges.clone()).mean().get();
-    // Buckets are coarse (500 to 1,000): where all lie in one, the mean knows better.
-    ((middle / mean - 1.0).abs() < 0.1).then_some(ranges)
+    let sum =
+        |of: fn(&(f64, f64, f64)) -> f64| buckets.iter().map(|bucket| of(bucket) * bucket.2).sum::<f64>();
+    let (lows, highs) = (sum(|bucket| bucket.0), sum(|bucket| bucket.1));
+    let total = mean * sum(|_| 1.0);
+    let width = highs - lows;
+    let (from_low, from_high) = (2.0 * (total - lows) / width, 2.0 * (highs - total) / width);
+    let cut = |(low, high, weight): &(f64, f64, f64)| {
+        let span = high - low;
+        let (from, to) = if from_low <= 1.0 {
+            (*low, low + span * from_low.max(0.0))
+        } else {
+            (high - span * from_high.clamp(0.0, 1.0), *high)
+        };
+        LengthRange { from: (from.round() as u32).saturating_add(1), to: to.round() as u32, weight: *weight }
+    };
+    (width > 0.0).then(|| buckets.iter().map(cut).collect())
 }
 
 #[cfg(test)]
@@ -219,6 +233,20 @@ mod tests {
             load.prefill = load.prefill_at(cost);
             assert!((load.prompt_cost().unwrap() / cost - 1.0).abs() < 1e-6);
         }
+    }
+
+    #[test]
+    fn coarse_buckets_keep_the_exact_mean() {
+        let of = |buckets: &[(f64, f64)], sum: f64| {
+            let count = buckets.last().unwrap().1;
+            let ranges = ranges(Some(Histogram::new(buckets.to_vec(), sum, count)), sum / count).unwrap();
+            (intriage_simulate::Lengths::Ranges(ranges.clone()).mean().get(), ranges)
+        };
+        let (mean, all) = of(&[(500.0, 0.0), (1000.0, 10.0), (f64::INFINITY, 10.0)], 5420.0);
+        assert!((mean - 542.0).abs() < 1.0 && all.len() == 1 && all[0].from >= 500, "{mean} {all:?}");
+        let (mean, all) = of(&[(100.0, 5.0), (1000.0, 10.0), (f64::INFINITY, 10.0)], 5200.0);
+        assert!((mean - 520.0).abs() < 1.0 && all.len() == 2, "{mean} {all:?}");
+        assert_eq!(ranges(Some(Histogram::from_totals(10.0, 1.0)), 10.0), None);
     }
 
     #[test]

@@ -10,20 +10,21 @@ use crate::limits::{Cost, ceilings};
 
 /// Requests of one simulation, from and to; between, enough to fill the batch several times.
 const REQUESTS: (f64, f64) = (800.0, 6000.0);
-/// Fewer requests than this leave quantiles rough.
-const ROUGH: f64 = 500.0;
+/// Work of one simulation, from and to, that bounds those; so a plan takes seconds.
+/// Every output token is one piece of work, and so is every piece of a prompt.
+const WORK: (f64, f64) = (0.6e6, 2.5e6);
+/// Fewer requests than this, or fewer turnovers of the batch, leave the answer rough.
+const ROUGH: (f64, f64) = (300.0, 3.0);
 /// Requests of one simulation at least, however long they are.
-const FEWEST: f64 = 60.0;
-/// Output tokens and pieces of prompts of one simulation at most, so that a plan takes seconds.
-const WORK: f64 = 1.0e6;
+const FEWEST: f64 = 30.0;
 /// Times the batch is filled in one simulation.
-const TURNOVERS: f64 = 8.0;
+const TURNOVERS: f64 = 5.0;
 /// Share of a simulation that is not counted: the batch fills.
 const WARM_UP: f64 = 0.25;
 /// Below this share of the asked tokens a queue is growing without end.
 const KEPT_UP: f64 = 0.92;
-/// Rates tried by halving; the last interval is about 2 % wide.
-const HALVINGS: u32 = 8;
+/// Rates tried by halving: the last interval is about 2 % wide, or 15 % where the trials are rough.
+const HALVINGS: (u32, u32) = (8, 5);
 /// The lowest rate tried, as a share of the ceiling: one request nearly alone.
 const LOWEST: f64 = 0.01;
 
@@ -45,20 +46,34 @@ pub(crate) struct Found {
     pub(crate) fails: Option<Trial>,
 }
 
-/// Requests that one simulation can afford.
-fn affordable(ask: &Ask, token_budget: u32) -> f64 {
-    let pieces = ask.traffic.computed().get() / f64::from(token_budget.max(1));
-    (WORK / (ask.traffic.osl.get() + pieces).max(1.0)).max(FEWEST)
+/// Requests that one simulation should have and can afford.
+fn affordable(ask: &Ask, instance: &Instance) -> (f64, f64) {
+    let pieces = ask.traffic.computed().get() / f64::from(instance.engine.token_budget.max(1));
+    let each = (ask.traffic.osl.get() + pieces).max(1.0);
+    let within = |requests: f64, work: f64| requests.min(work / each).max(FEWEST);
+    (within(REQUESTS.0, WORK.0), within(REQUESTS.1, WORK.1))
+}
+
+/// Whether requests are too long for as many of them as an exact answer takes.
+pub(crate) fn is_rough(ask: &Ask, instance: &Instance) -> bool {
+    let (_, most) = affordable(ask, instance);
+    most < ROUGH.0 || most < ROUGH.1 * most_running(instance)
 }
 
 /// What a reader should know about the size of the simulations.
 pub(crate) fn caution(ask: &Ask, instance: &Instance) -> Option<String> {
-    let requests = affordable(ask, instance.engine.token_budget);
-    (requests < ROUGH).then(|| {
+    let (_, requests) = affordable(ask, instance);
+    let batch = most_running(instance);
+    is_rough(ask, instance).then(|| {
         format!(
-            "requests are so long that each rate is simulated with {requests:.0} of them: quantiles are rough"
+            "requests are so long that a rate is simulated with {requests:.0} of them at most, up to {batch:.0} at once: quantiles are rough and the limit may be optimistic"
         )
     })
+}
+
+/// Requests that the pool and the sequence cap let run at once.
+fn most_running(instance: &Instance) -> f64 {
+    instance.pool.concurrency_live.get().min(f64::from(instance.engine.max_sequences))
 }
 
 /// Simulates an instance under this rate.
@@ -72,11 +87,11 @@ pub(crate) fn trial(ask: &Ask, instance: &Instance, rate: PerSecond<Requests>) -
     let workload =
         Workload { arrivals: Arrivals::Rate { rate, variation: Ratio(1.0) }, classes: vec![class] };
 
-    let most = instance.pool.concurrency_live.get().min(f64::from(instance.engine.max_sequences));
+    let most = most_running(instance);
     let batch = Cost::of(instance, traffic).batch(rate).map_or(most, |batch| batch.get().min(most));
     let osl = traffic.osl.get().max(1.0);
-    let requests =
-        (TURNOVERS * batch).clamp(REQUESTS.0, REQUESTS.1).min(affordable(ask, instance.engine.token_budget));
+    let (fewest, most) = affordable(ask, instance);
+    let requests = (TURNOVERS * batch).clamp(fewest, most);
     let span = requests / rate.0.get();
     let warm_up = Seconds(span * WARM_UP);
     let outcome = Outcome::of(&instance.fleet(), &workload, ask.seed, Stop::after(Seconds(span)), warm_up);
@@ -139,7 +154,8 @@ pub(crate) fn search(ask: &Ask, instance: &Instance, tick: &mut dyn FnMut()) -> 
     }
     let (mut low, mut high) = (ceiling * LOWEST, ceiling * 1.15);
     let (mut holds, mut fails) = (lowest, None);
-    for _ in 0..HALVINGS {
+    let halvings = if is_rough(ask, instance) { HALVINGS.1 } else { HALVINGS.0 };
+    for _ in 0..halvings {
         // Halving the ratio resolves low rates as well as high ones.
         let middle = (low * high).sqrt();
         let tried = at(middle);

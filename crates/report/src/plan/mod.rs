@@ -6,7 +6,7 @@ use intriage_case::{Quantity, Ratio};
 use intriage_plan::{Alternative, Capacity, Count, Fleet, MemoryAccount, Plan, Pool};
 
 use crate::style::{BAD, BAR, GOOD, HEAD, QUIET, styled};
-use crate::wrap::{WIDTH, hang_within};
+use crate::wrap::{WIDTH, hang_within, shorten};
 
 /// Columns of the headings at the left.
 const MARGIN: usize = 14;
@@ -139,19 +139,14 @@ impl Page {
 
     fn capacity(&mut self, capacity: &Capacity) {
         if !capacity.paces.is_empty() {
-            self.line(format!(
-                "  {}",
-                styled(HEAD, format!("{:<60}{:>10}{:>12}", "One step", "bound", "expected"))
-            ));
+            let room = (self.width - 26).min(60);
+            let head = format!("{:<width$}{:>10}{:>12}", "One step", "bound", "expected", width = room + 2);
+            self.line(format!("  {}", styled(HEAD, head)));
             for pace in &capacity.paces {
                 let kind = if pace.compute_bound { "compute" } else { "bandwidth" };
-                let step = crate::wrap::shorten(&pace.step, 46);
-                self.line(format!(
-                    "    {:<58}{:>10}{:>12}",
-                    format!("{step} ({kind})"),
-                    pace.bound.to_string(),
-                    pace.expected.to_string()
-                ));
+                let step = format!("{} ({kind})", shorten(&pace.step, room - kind.len() - 4));
+                let (bound, expected) = (pace.bound.to_string(), pace.expected.to_string());
+                self.line(format!("    {step:<room$}{bound:>10}{expected:>12}"));
             }
             self.line("");
         }
@@ -217,8 +212,12 @@ impl Page {
         let priced = plan.alternatives.iter().any(|a| a.price_per_million_output.is_some());
         let price_head = if priced { "a million out" } else { "" };
         let head = format!(
-            "{:<34}{:>15}{:>12}{:>7}{price_head:>15}",
-            "Alternatives", "pool tokens", "req/s each", "GPUs"
+            "{:<width$}{:>13}{:>12}{:>6}{price_head:>15}",
+            "Alternatives",
+            "pool tokens",
+            "req/s each",
+            "GPUs",
+            width = self.change_room() + 2
         );
         self.line(format!("  {}", styled(HEAD, head.trim_end())));
         if let (Some(pool), Some(fleet)) = (&plan.pool, &plan.fleet) {
@@ -240,18 +239,25 @@ impl Page {
         self.line("");
     }
 
+    /// Columns for what is changed; the numbers beside it take 46 and the margin 4.
+    fn change_room(&self) -> usize {
+        (self.width - 50).clamp(12, 32)
+    }
+
     fn alternative(&mut self, a: &Alternative) {
+        let room = self.change_room();
+        let change = shorten(&a.change, room);
         let number = |value: f64| Quantity::new(value, intriage_case::Unit::Count).to_string();
         let pool = a.pool.map_or("-".into(), |tokens| number(tokens.get().round()));
         if let Some(why) = &a.why_not {
-            let lines = hang_within(self.width, &format!("    {:<32}{pool:>15}  ", a.change), why);
+            let lines = hang_within(self.width, &format!("    {change:<room$}{pool:>13}  "), why);
             self.line(lines.trim_end());
             return;
         }
         let rate = a.per_instance.map_or("-".into(), |rate| format!("{:.1}", rate.0.get()));
         let gpus = a.gpus.map_or("-".into(), |gpus| number(gpus as f64));
         let price = a.price_per_million_output.map_or(String::new(), |price| format!("{price:.2}"));
-        self.line(format!("    {:<32}{pool:>15}{rate:>12}{gpus:>7}{price:>15}", a.change));
+        self.line(format!("    {change:<room$}{pool:>13}{rate:>12}{gpus:>6}{price:>15}"));
     }
 }
 
