@@ -122,9 +122,10 @@ Examples:
       --slo ttft.p95=1s --slo itl.p95=40ms --price 2.50
   intriage plan --from incident.case --rate 60 --growth 50%
 
-The first plans from physics: how the memory divides, how fast steps can be, and by simulation the rate at
-which one instance still holds the objectives. The second takes lengths, limits and speed from a recording;
-with --model it also divides the memory and compares alternatives. A plan that cannot work exits with 1.";
+The first plans from physics: how the memory divides, how fast steps can be, and by simulation the rate \
+at which one instance still holds the objectives. The second takes lengths, limits and speed from a \
+recording; with --model it also divides the memory and compares alternatives. A plan that cannot work \
+exits with 1.";
 
 /// Arguments of `plan`.
 #[derive(Debug, Args)]

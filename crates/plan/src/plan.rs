@@ -6,7 +6,9 @@ use serde::Serialize;
 
 use crate::alternatives::{Alternative, changes, judge};
 use crate::ask::{Ask, Deployed, Headroom};
-use crate::assumptions::{GRAPHS, HOST_PER_SEQUENCE, HOST_PER_STEP, UTILISATION, engine_defaults, middle};
+use crate::assumptions::{
+    GRAPHS, HOST_PER_SEQUENCE, HOST_PER_STEP, TYPICAL_BATCH, UTILISATION, engine_defaults, middle,
+};
 use crate::capacity::Capacity;
 use crate::fleet::Fleet;
 use crate::instance::Instance;
@@ -305,4 +307,9 @@ fn speed(ask: &Ask, deployed: &Deployed, all: &mut Vec<String>) {
         "{mbu} of peak bandwidth and {mfu} of peak FLOP/s are reached (middle of the usual {} to {} and {} to {}); the host adds {HOST_PER_STEP} a step and {HOST_PER_SEQUENCE} a sequence{scaled}",
         gpu.mbu.0, gpu.mbu.1, gpu.mfu.0, gpu.mfu.1
     ));
+    if deployed.model.experts().is_some() {
+        all.push(format!(
+            "every step reads the experts that {TYPICAL_BATCH} tokens touch: too many at low rates"
+        ));
+    }
 }

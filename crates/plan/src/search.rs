@@ -16,7 +16,7 @@ const WORK: (f64, f64) = (0.6e6, 2.5e6);
 /// Fewer requests than this, or fewer turnovers of the batch, leave the answer rough.
 const ROUGH: (f64, f64) = (300.0, 3.0);
 /// Requests of one simulation at least, however long they are.
-const FEWEST: f64 = 30.0;
+const FEWEST: f64 = 20.0;
 /// Times the batch is filled in one simulation.
 const TURNOVERS: f64 = 5.0;
 /// Share of a simulation that is not counted: the batch fills.

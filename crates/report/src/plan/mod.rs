@@ -241,7 +241,7 @@ impl Page {
 
     /// Columns for what is changed; the numbers beside it take 46 and the margin 4.
     fn change_room(&self) -> usize {
-        (self.width - 50).clamp(12, 32)
+        (self.width - 50).clamp(10, 32)
     }
 
     fn alternative(&mut self, a: &Alternative) {
@@ -263,6 +263,49 @@ impl Page {
 
 #[cfg(test)]
 mod tests {
+    use intriage_case::{PerSecond, Requests, Tokens};
+    use intriage_physics::{KvDtype, gpu, known};
+    use intriage_plan::{Ask, Deployed, EngineLimits, Headroom, Traffic, plan};
+
+    use super::*;
+
+    #[test]
+    fn no_line_is_wider_than_the_page() {
+        let deployed = Deployed {
+            name: "llama-3.2-1b".to_owned(),
+            model: known::model("llama-3.2-1b").unwrap(),
+            gpu: gpu::find("l40s").unwrap().gpu,
+            tp: 1,
+            kv: KvDtype::Bf16,
+            weights: "bf16".to_owned(),
+            utilisation: None,
+        };
+        let ask = Ask {
+            deployed: Some(deployed),
+            measured: None,
+            limits: EngineLimits::default(),
+            traffic: Traffic::of(PerSecond(Requests(1e5)), Tokens(300.0), Tokens(20.0)),
+            objectives: vec!["itl.p95=20ms".parse().unwrap()],
+            headroom: Headroom::Growth(Ratio(0.25)),
+            price: Some(2.5),
+            seed: 1,
+        };
+        let plan = plan(&ask, &mut || {});
+        for width in [60, 80, 100] {
+            let text = plan_text(&plan, Some(width));
+            for line in text.lines() {
+                // A style is an escape up to its `m`.
+                let plain: usize = line
+                    .split('\u{1b}')
+                    .enumerate()
+                    .map(|(i, part)| if i == 0 { part } else { part.split_once('m').map_or("", |p| p.1) })
+                    .map(|part| part.chars().count())
+                    .sum();
+                assert!(plain <= width, "{plain} of {width} columns: {line}");
+            }
+        }
+    }
+
     #[test]
     fn the_published_schema_is_the_one_the_types_have() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/plan-1.schema.json");

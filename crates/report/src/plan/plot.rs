@@ -6,6 +6,7 @@ use intriage_case::{Quantity, Ratio, Seconds, Unit};
 use intriage_plan::{Capacity, RatePoint};
 
 use crate::style::{BAR, HEAD, QUIET, styled};
+use crate::wrap::hang_within;
 
 const BLOCKS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -63,7 +64,9 @@ pub(super) fn plot(capacity: &Capacity, width: usize) -> String {
     let indent = " ".repeat(LABELS);
     let _ = writeln!(out, "{:>LABELS$}{axis}", "0 ");
     let _ = writeln!(out, "{indent}{end:>columns$}");
-    let _ = writeln!(out, "{}", styled(QUIET, format!("{indent}{}", legend.join(" · "))));
+    for line in hang_within(width, &indent, &legend.join(" · ")).lines() {
+        let _ = writeln!(out, "{}", styled(QUIET, line));
+    }
     out
 }
 
