@@ -6,6 +6,7 @@
 mod explain;
 mod forecast;
 mod json;
+mod plan;
 mod scoreboard;
 mod style;
 mod text;
@@ -13,5 +14,6 @@ mod wrap;
 
 pub use explain::{benign_page, catalogue_page, cause_page, thresholds_page};
 pub use json::{json, schema};
+pub use plan::{plan_json, plan_schema, plan_text};
 pub use scoreboard::{Row, Totals, scoreboard, totals};
 pub use text::text;

@@ -1,9 +1,12 @@
 //! `intriage explain [CAUSE]` and `intriage schema`.
 
 use intriage_diagnose::{benign_catalogue, catalogue, find};
-use intriage_report::{benign_page, catalogue_page, cause_page, schema as diagnosis_schema, thresholds_page};
+use intriage_report::{
+    benign_page, catalogue_page, cause_page, plan_schema, schema as diagnosis_schema, thresholds_page,
+};
 
 use super::print;
+use crate::cli::SchemaOf;
 use crate::failure::{Failure, Outcome};
 
 pub(crate) fn run(cause: Option<&str>) -> Result<Outcome, Failure> {
@@ -39,7 +42,11 @@ fn unknown(id: &str) -> Failure {
     Failure::Usage(format!("there is no cause called {id:?}; {hint}"))
 }
 
-pub(crate) fn schema() -> Result<Outcome, Failure> {
-    print::text(&diagnosis_schema().map_err(|e| Failure::Internal(e.to_string()))?)?;
+pub(crate) fn schema(of: SchemaOf) -> Result<Outcome, Failure> {
+    let schema = match of {
+        SchemaOf::Diagnosis => diagnosis_schema(),
+        SchemaOf::Plan => plan_schema(),
+    };
+    print::text(&schema.map_err(|e| Failure::Internal(e.to_string()))?)?;
     Ok(Outcome::Fine)
 }

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 
 use intriage_diagnose::Diagnosis;
+use intriage_plan::Plan;
 
 use crate::cli::Format;
 use crate::failure::Failure;
@@ -17,12 +18,22 @@ pub(super) fn text(text: &str) -> Result<(), Failure> {
 pub(super) fn diagnosis(diagnosis: &Diagnosis, format: Format) -> Result<(), Failure> {
     match format {
         Format::Text => text(&intriage_report::text(diagnosis, columns())),
-        Format::Json => {
-            let json = intriage_report::json(diagnosis).map_err(|e| Failure::Internal(e.to_string()))?;
-            let mut out = std::io::stdout().lock();
-            written(out.write_all(json.as_bytes()).and_then(|()| out.flush()))
-        }
+        Format::Json => json(intriage_report::json(diagnosis)),
     }
+}
+
+/// Prints a plan.
+pub(super) fn plan(plan: &Plan, format: Format) -> Result<(), Failure> {
+    match format {
+        Format::Text => text(&intriage_report::plan_text(plan, columns())),
+        Format::Json => json(intriage_report::plan_json(plan)),
+    }
+}
+
+fn json(json: Result<String, serde_json::Error>) -> Result<(), Failure> {
+    let json = json.map_err(|e| Failure::Internal(e.to_string()))?;
+    let mut out = std::io::stdout().lock();
+    written(out.write_all(json.as_bytes()).and_then(|()| out.flush()))
 }
 
 /// Columns of the terminal, where standard output is one.

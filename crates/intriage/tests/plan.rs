@@ -1,0 +1,195 @@
+//! `intriage plan`: what it prints, and what it says to nonsense.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on must stop")]
+
+mod support;
+
+use std::process::Output;
+
+use support::{code, intriage, json, recording, root, stderr, stdout};
+
+/// A small load, so that a debug build answers soon.
+const BASE: [&str; 11] =
+    ["plan", "--model", "llama-3.1-8b", "--gpu", "h100", "--isl", "512", "--osl", "64", "--rate", "50"];
+
+fn with(more: &[&str]) -> Output {
+    let output = intriage(&[&BASE[..], more].concat());
+    assert!(!stderr(&output).contains("panicked"), "{}", stderr(&output));
+    output
+}
+
+#[test]
+fn a_plan_for_people() {
+    let output = with(&["--slo", "ttft.p95=1s", "--slo", "itl.p95=40ms", "--price", "2.50"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    insta::assert_snapshot!("plan", stdout(&output));
+}
+
+#[test]
+fn a_plan_for_machines_has_a_version_and_repeats_itself() {
+    let output = with(&["--format", "json", "--growth", "25%"]);
+    assert_eq!(code(&output), 0);
+    let plan = json(&output);
+    assert_eq!(plan["schema"], "intriage.plan/1");
+    assert_eq!(plan["fleet"]["growth_asked"], true);
+    assert_eq!(output.stdout, with(&["--format", "json", "--growth", "25%"]).stdout);
+}
+
+#[test]
+fn help_teaches() {
+    let help = stdout(&intriage(&["plan", "--help"]));
+    for word in
+        ["Examples:", "--slo itl.p95=40ms", "--from incident.case", "--max-num-batched-tokens", "--spare"]
+    {
+        assert!(help.contains(word), "{help}");
+    }
+    assert!(stdout(&intriage(&["schema", "plan"])).contains("plan-1.schema.json"));
+}
+
+#[test]
+fn a_plan_that_cannot_work_exits_1_with_the_number() {
+    let output = with(&["--model", "llama-3.3-70b"]);
+    assert_eq!(code(&output), 2, "a flag given twice is a mistake: {}", stderr(&output));
+    let args =
+        ["plan", "--model", "llama-3.3-70b", "--gpu", "l40s", "--isl", "512", "--osl", "64", "--rate", "5"];
+    let output = intriage(&args);
+    assert_eq!(code(&output), 1, "{}{}", stdout(&output), stderr(&output));
+    assert!(stdout(&output).contains("does not fit one GPU") && stdout(&output).contains("Instead"));
+    let output = with(&["--slo", "itl.mean=1ms"]);
+    assert_eq!(code(&output), 1);
+    assert!(stdout(&output).contains("below what physics allows"), "{}", stdout(&output));
+}
+
+#[test]
+fn nonsense_exits_2_and_names_the_flag() {
+    for (args, hints) in [
+        (&["plan"][..], &["--model", "--from"][..]),
+        (&["plan", "--gpu", "h100"], &["--model", "llama-3.1-8b"]),
+        (&["plan", "--model", "lama-3.1-8b", "--gpu", "h100"], &["--model", "one of: llama-3.1-8b, "]),
+        (&["plan", "--model", "llama-3.1-8b"], &["--gpu", "h100"]),
+        (&["plan", "--model", "llama-3.1-8b", "--gpu", "h1oo"], &["--gpu", "h100"]),
+        (&["plan", "--model", "llama-3.1-8b", "--gpu", "h100", "--isl", "5", "--osl", "5"], &["--rate"]),
+        (&["plan", "x.case", "--from", "y.case"], &["--from"]),
+    ] {
+        fails_with(&intriage(args), args, hints);
+    }
+    for (more, hints) in [
+        (&["--isl", "0"][..], &["--isl"][..]),
+        (&["--tp", "0"], &["--tp"]),
+        (&["--tp", "-1"], &["--tp"]),
+        (&["--tp", "3"], &["--tp 3", "32 attention heads", "1, 2, 4, 8"]),
+        (&["--price", "-1"], &["--price"]),
+        (&["--price", "nan"], &["--price"]),
+        (&["--cv", "-0.1"], &["--cv"]),
+        (&["--prefix-share", "1"], &["--prefix-share"]),
+        (&["--prefix-share", "many"], &["--prefix-share", "25%"]),
+        (&["--spare", "100%"], &["--spare"]),
+        (&["--spare", "25%", "--growth", "25%"], &["--growth"]),
+        (&["--growth", "-1"], &["--growth"]),
+        (&["--utilization", "1.2"], &["--utilization"]),
+        (&["--utilization", "0"], &["--utilization"]),
+        (&["--max-model-len", "100"], &["--isl 512", "--osl 64", "100 tokens"]),
+        (&["--max-model-len", "1000000"], &["--max-model-len", "131072"]),
+        (&["--max-num-seqs", "0"], &["--max-num-seqs"]),
+        (&["--max-num-batched-tokens", "0"], &["--max-num-batched-tokens"]),
+        (&["--kv-dtype", "fp9"], &["--kv-dtype", "fp8"]),
+        (&["--quantization", "int3"], &["--quantization", "int4"]),
+        (&["--slo", "fast"], &["--slo", "ttft.p95=500ms"]),
+    ] {
+        // Flags of the base that are given again are left out of it.
+        let base: Vec<&str> = BASE
+            .chunks(1)
+            .map(|one| one[0])
+            .enumerate()
+            .filter(|(i, word)| !more.contains(word) && (*i == 0 || !more.contains(&BASE[i - 1])))
+            .map(|(_, word)| word)
+            .collect();
+        fails_with(&intriage(&[&base[..], more].concat()), more, hints);
+    }
+    for rate in ["0", "-3", "nan", "inf"] {
+        let args = [&BASE[..9], &["--rate", rate]].concat();
+        fails_with(&intriage(&args), &args, &["--rate"]);
+    }
+}
+
+fn fails_with(output: &Output, args: &[&str], hints: &[&str]) {
+    let said = stderr(output);
+    assert_eq!(code(output), 2, "{args:?}: {said}");
+    assert!(stdout(output).is_empty() && !said.contains("panicked"), "{args:?}: {said}");
+    for hint in hints {
+        assert!(said.contains(hint), "{args:?} should mention {hint}: {said}");
+    }
+}
+
+#[test]
+fn a_config_that_does_not_read_exits_4_with_the_field() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.json");
+    let plan = |model: &std::path::Path| {
+        intriage(&[
+            "plan",
+            "--model",
+            model.to_str().unwrap(),
+            "--gpu",
+            "h100",
+            "--isl",
+            "9",
+            "--osl",
+            "9",
+            "--rate",
+            "1",
+        ])
+    };
+    for (text, hint) in [
+        ("not json", "config.json is not JSON"),
+        ("[]", "expected an object"),
+        (r#"{"model_type": "llama", "hidden_size": 4096}"#, "has no `vocab_size`"),
+        (r#"{"model_type": "llama", "hidden_size": -1, "num_hidden_layers": 2}"#, "hidden_size"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        for model in [&file, &folder.path().to_owned()] {
+            let output = plan(model);
+            assert_eq!(code(&output), 4, "{text}: {}", stderr(&output));
+            assert!(stderr(&output).contains(hint) && stdout(&output).is_empty(), "{}", stderr(&output));
+        }
+    }
+    let output = plan(&folder.path().join("missing.json"));
+    assert_eq!(code(&output), 4);
+    assert!(stderr(&output).contains("missing.json"));
+}
+
+#[test]
+fn a_recording_brings_its_rate_lengths_and_speed() {
+    let healthy = recording("vllm-h200-healthy");
+    let output = intriage(&["plan", healthy.to_str().unwrap(), "--format", "json"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let plan = json(&output);
+    assert_eq!(plan["asked"]["gpu"], "NVIDIA H200");
+    assert_eq!(plan["asked"]["isl"], 542.0);
+    assert!(plan["memory"].is_null() && plan["alternatives"].as_array().unwrap().is_empty());
+    // A llama.cpp server tells too little, an idle one nothing.
+    for little in [recording("llamacpp-healthy"), root().join("fixtures/h200/vllm-h200-idle")] {
+        let output = intriage(&["plan", "--from", little.to_str().unwrap()]);
+        assert_eq!(code(&output), 4, "{}", stdout(&output));
+        assert!(stderr(&output).contains("cannot be planned from"), "{}", stderr(&output));
+    }
+}
+
+/// Recorded mean times between tokens: the plan, simulated at the recorded rate, must come back to them.
+#[test]
+fn a_plan_from_a_recording_repeats_it() {
+    for (name, recorded) in
+        [("recordings/vllm-h200-healthy", 0.008_25), ("h200/vllm-h200-healthy30", 0.006_24)]
+    {
+        let folder = root().join("fixtures").join(name);
+        let plan = json(&intriage(&["plan", folder.to_str().unwrap(), "--format", "json"]));
+        let rate = plan["asked"]["rate"].as_f64().unwrap();
+        let sweep = plan["capacity"]["sweep"].as_array().unwrap();
+        let at = |i: usize| (sweep[i]["rate"].as_f64().unwrap(), sweep[i]["itl_mean"].as_f64().unwrap());
+        let after = (0..sweep.len()).find(|i| at(*i).0 >= rate).unwrap();
+        let (low, high) = (at(after - 1), at(after));
+        let planned = low.1 + (high.1 - low.1) * (rate - low.0) / (high.0 - low.0);
+        assert!((planned / recorded - 1.0).abs() < 0.2, "{name}: {planned} instead of {recorded}");
+        let holds = plan["fleet"]["per_instance"].as_f64().unwrap();
+        assert!(holds > rate, "{name} was healthy, yet the plan holds {holds} only");
+    }
+}

@@ -1,0 +1,28 @@
+//! Capacity planning: from a model, a GPU and a load to memory, limits and a number of machines.
+//!
+//! [`plan`] is a pure function of an [`Ask`]: physics gives memory and speed, the simulator gives the
+//! rate at which one instance still holds its objectives, arithmetic gives the fleet. The same ask and
+//! seed give the same plan on any machine. Whatever was not told is assumed, and every assumption is a
+//! sentence in the plan.
+
+mod alternatives;
+mod ask;
+mod assumptions;
+mod capacity;
+mod fleet;
+mod instance;
+mod limits;
+mod measured;
+mod memory;
+mod pace;
+mod plan;
+mod search;
+
+pub use alternatives::Alternative;
+pub use ask::{Ask, AskError, Deployed, EngineLimits, Headroom, Traffic};
+pub use capacity::{Binding, Capacity, Limit, Pace, RatePoint};
+pub use fleet::{Count, Fleet, Misread};
+pub use limits::{Ceiling, CeilingOf};
+pub use measured::{Measured, MeasuredError};
+pub use memory::{MemoryAccount, MemoryPart, Pool};
+pub use plan::{Asked, Plan, SCHEMA, Verdict, plan};

@@ -1,0 +1,109 @@
+//! Where the memory of each GPU goes, and how many requests the rest holds.
+
+use intriage_case::{Bytes, Ratio, Requests, Tokens};
+use intriage_physics::Deployment;
+use intriage_physics::memory::{Budget, Policy, Spending};
+use intriage_physics::queueing::LiveContext;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::ask::Deployed;
+use crate::assumptions::{GRAPHS, UTILISATION};
+
+/// The memory of each GPU, divided.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct MemoryAccount {
+    /// All of it.
+    pub total: Bytes,
+    /// What it goes to, in a fixed order.
+    pub parts: Vec<MemoryPart>,
+    /// Missing for the engine to start; 0 where it starts.
+    pub short_by: Bytes,
+}
+
+/// One part of a GPU's memory.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct MemoryPart {
+    /// What it is.
+    pub name: String,
+    /// How much.
+    pub bytes: Bytes,
+}
+
+/// What the KV pool of one instance holds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Pool {
+    /// Bytes of one token's keys and values, all GPUs together; absent where nothing tells it.
+    pub bytes_per_token: Option<Bytes>,
+    /// Tokens that fit.
+    pub tokens: Tokens,
+    /// Longest prompt and answer together.
+    pub window: Tokens,
+    /// Requests of full length at once.
+    pub concurrency_full: Requests,
+    /// Context of an average running request: long answers stay longer and count more.
+    pub live_context: Tokens,
+    /// Requests of that context at once.
+    pub concurrency_live: Requests,
+}
+
+impl Deployed {
+    /// The deployment as physics sees it.
+    pub(crate) fn physics(&self) -> Deployment<'_> {
+        Deployment::new(&self.model, &self.gpu).on(self.tp).with_kv(self.kv)
+    }
+
+    pub(crate) fn budget(&self, token_budget: u32, sequences: u32) -> Budget {
+        let on = self.physics();
+        let utilisation = self.utilisation.unwrap_or(UTILISATION);
+        let mut spending = Spending::estimate(&on, Tokens(f64::from(token_budget)), sequences);
+        spending.graphs = GRAPHS;
+        Budget::of(&on, Policy::Vllm { utilisation, graphs_counted: true }, spending)
+    }
+
+    /// Bytes of one token's keys and values, all GPUs together, in a sequence of this length.
+    pub(crate) fn kv_bytes_per_token(&self, length: Tokens) -> Bytes {
+        let bytes = self.model.kv_bytes(length, self.kv).get() / length.get().max(1.0);
+        // The mean of many layers is whole but for the last bit.
+        Bytes(bytes.round())
+    }
+}
+
+impl MemoryAccount {
+    pub(crate) fn of(budget: &Budget) -> Self {
+        let part = |name: &str, bytes: Bytes| MemoryPart { name: name.to_owned(), bytes };
+        let spending = &budget.spending;
+        let parts = vec![
+            part("weights", spending.weights),
+            part("KV pool", budget.kv_pool),
+            part("activations", spending.activations),
+            part("CUDA graphs", spending.graphs),
+            part("CUDA context, NCCL", spending.non_torch),
+            part("unused", budget.unclaimed),
+        ];
+        Self { total: budget.total, parts, short_by: budget.short_by }
+    }
+
+    /// A part's share of the whole.
+    pub fn share(&self, part: &MemoryPart) -> Ratio {
+        Ratio::of(part.bytes.get(), self.total.get()).unwrap_or(Ratio(0.0))
+    }
+}
+
+impl Pool {
+    /// A pool that holds `full` requests of the window's length and `live` of a running one's.
+    pub(crate) fn new(
+        bytes_per_token: Option<Bytes>,
+        (window, full): (u32, Requests),
+        (context, live): (LiveContext, Requests),
+    ) -> Self {
+        Self {
+            bytes_per_token,
+            tokens: Tokens(live.get() * context.mean.get()),
+            window: Tokens(f64::from(window)),
+            concurrency_full: full,
+            live_context: context.mean,
+            concurrency_live: live,
+        }
+    }
+}
