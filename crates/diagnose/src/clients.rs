@@ -1,6 +1,6 @@
 //! What the clients saw in the window, beside what the server says.
 
-use intriage_case::{ClientRequest, Millis, ObjectiveMetric, Signal, Statistic};
+use intriage_case::{ClientRequest, Millis, ObjectiveMetric, Seconds, Signal, Statistic};
 
 use crate::evidence::Evidence;
 
@@ -46,15 +46,15 @@ impl Clients {
         if answered.is_empty() {
             return Err("no client got an answer in the window".into());
         }
-        let firsts: Vec<f64> = answered.iter().filter_map(|r| r.first).map(|s| s.get()).collect();
-        let lasts: Vec<f64> = answered.iter().filter_map(|r| r.last).map(|s| s.get()).collect();
+        let firsts: Vec<f64> = answered.iter().filter_map(|r| r.first).map(Seconds::get).collect();
+        let lasts: Vec<f64> = answered.iter().filter_map(|r| r.last).map(Seconds::get).collect();
         Ok(Self {
             answered: answered.len(),
             ttft: mean(&firsts),
             server_ttft,
-            headers: median(answered.iter().filter_map(|r| r.headers).map(|s| s.get()).collect())
+            headers: median(answered.iter().filter_map(|r| r.headers).map(Seconds::get).collect())
                 .unwrap_or(0.0),
-            gap: median(answered.iter().filter_map(|r| r.gap_p50).map(|s| s.get()).collect()),
+            gap: median(answered.iter().filter_map(|r| r.gap_p50).map(Seconds::get).collect()),
             server_gap: e.account.itl,
             e2e: mean(&lasts),
             firsts: sorted(firsts),

@@ -66,6 +66,8 @@ fn stands_still(e: &Evidence<'_>, instance: &Instance) -> Seconds {
 /// Two engines with `(running, waiting, prompt tokens in the window)` each; half as many tokens come out.
 #[cfg(test)]
 pub(super) fn two_engines(engines: [(f64, f64, f64); 2]) -> crate::testing::Given {
+    use std::fmt::Write as _;
+
     use intriage_case::Signal::{LatencyDecode, LatencyPrefill, LatencyQueue, LatencyTtft};
     let given = crate::testing::Given::vllm("0.28.0")
         .flags("--max-num-seqs 16 --data-parallel-size 2")
@@ -83,7 +85,7 @@ pub(super) fn two_engines(engines: [(f64, f64, f64); 2]) -> crate::testing::Give
                 ("vllm:prompt_tokens_total", prompts * part),
                 ("vllm:generation_tokens_total", prompts * part / 2.0),
             ] {
-                text.push_str(&format!("{name}{labels} {value}\n"));
+                let _ = writeln!(text, "{name}{labels} {value}");
             }
         }
         text
