@@ -26,7 +26,7 @@ def main():
         validator.validate(value)
     if not count:
         sys.exit("nothing to validate")
-    print(f"{count} diagnoses satisfy {sys.argv[1]}")
+    print(f"{count} values satisfy {sys.argv[1]}")
 
 
 main()

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use intriage_case::{Case, Profile, Seconds, layout};
+use intriage_case::{Case, Profile, Seconds, Target, layout};
 use intriage_diagnose::{Diagnosis, Thresholds, diagnose};
 use intriage_simulate::faults::{self, Fault};
 use intriage_simulate::{Window, rehearse};
@@ -22,8 +22,7 @@ const WINDOW: Window = Window { from: Seconds(2.0), length: Seconds(20.0), every
 
 fn judged(fault: &Fault, seed: u64) -> Diagnosis {
     let setup = fault.setup(seed, 1.0);
-    let mut case = Case::default();
-    case.target.name = fault.name.to_owned();
+    let mut case = Case { target: Target { name: fault.name.to_owned() }, ..Case::default() };
     for (name, bytes) in rehearse(&setup, seed, WINDOW) {
         layout::add(&mut case, &name, bytes);
     }

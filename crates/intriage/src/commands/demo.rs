@@ -26,7 +26,7 @@ const WINDOW: Window = Window { from: Seconds(2.0), length: Seconds(20.0), every
 
 pub(crate) fn run(args: &DemoArgs) -> Result<Outcome, Failure> {
     if args.list {
-        print::text(&list())?;
+        print::text(&faults::table())?;
         return Ok(Outcome::Fine);
     }
     let seed = args.seed.unwrap_or_else(|| now().0 % 10_000);
@@ -186,9 +186,4 @@ fn observe(url: &str) -> Result<Case, Failure> {
     });
     bar.finish_and_clear();
     Ok(case?)
-}
-
-fn list() -> String {
-    let width = faults::all().map(|f| f.name.len()).max().unwrap_or(0);
-    faults::all().map(|f| format!("{:width$}  {}\n", f.name, f.what)).collect()
 }

@@ -13,7 +13,7 @@ use crate::failure::{Failure, Outcome};
 
 pub(crate) fn run(args: &SimulateArgs) -> Result<Outcome, Failure> {
     if args.list {
-        print::text(&list())?;
+        print::text(&faults::table())?;
         return Ok(Outcome::Fine);
     }
     let fault = faults::find(&args.fault).map_err(|e| Failure::Usage(e.to_string()))?;
@@ -126,10 +126,4 @@ fn farewell(lag: Lag) -> String {
     format!(
         "ended after {steps} engine steps; {late} were more than 20 ms late, the worst {worst}: this machine was too busy"
     )
-}
-
-fn list() -> String {
-    let width = faults::all().map(|f| f.name.len()).max().unwrap_or(0);
-    let lines = faults::all().map(|f| format!("{:width$}  {}\n", f.name, f.what));
-    lines.collect()
 }

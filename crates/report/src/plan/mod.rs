@@ -295,13 +295,13 @@ mod tests {
             let text = plan_text(&plan, Some(width));
             for line in text.lines() {
                 // A style is an escape up to its `m`.
-                let plain: usize = line
+                let bare: usize = line
                     .split('\u{1b}')
                     .enumerate()
                     .map(|(i, part)| if i == 0 { part } else { part.split_once('m').map_or("", |p| p.1) })
                     .map(|part| part.chars().count())
                     .sum();
-                assert!(plain <= width, "{plain} of {width} columns: {line}");
+                assert!(bare <= width, "{bare} of {width} columns: {line}");
             }
         }
     }

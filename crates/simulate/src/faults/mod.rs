@@ -40,6 +40,13 @@ pub fn all() -> impl Iterator<Item = &'static Fault> {
         .flatten()
 }
 
+/// Names and what was done, one a line.
+pub fn table() -> String {
+    let width = all().map(|f| f.name.len()).max().unwrap_or(0);
+    let lines: Vec<String> = all().map(|f| format!("{:width$}  {}", f.name, f.what)).collect();
+    lines.join("\n") + "\n"
+}
+
 /// The fault of this name.
 pub fn find(name: &str) -> Result<&'static Fault, UnknownFault> {
     all()
