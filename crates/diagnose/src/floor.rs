@@ -126,7 +126,15 @@ fn card(e: &Evidence<'_>) -> Result<Gpu, String> {
     let name = e.observed.gpu.name.as_deref().or(stated).ok_or(
         "which GPU this is, is stated nowhere (nvidia-smi -q, or /server_info of vLLM in developer mode)",
     )?;
-    gpu::find(listed(name)).map(|found| found.gpu).map_err(|e| e.to_string())
+    let found = gpu::find(listed(name)).map_err(|e| e.to_string())?;
+    Ok(clock_under_load(e).map_or(found.gpu.clone(), |mhz| found.gpu.with_clock(mhz)))
+}
+
+/// The mean SM clock in MHz while kernels ran.
+fn clock_under_load(e: &Evidence<'_>) -> Option<f64> {
+    let busy = e.observed.gpu.samples.iter().filter(|s| s.util.is_some_and(|u| u > 0.0));
+    let clocks: Vec<f64> = busy.filter_map(|s| s.sm_clock).collect();
+    (!clocks.is_empty()).then(|| clocks.iter().sum::<f64>() / clocks.len() as f64)
 }
 
 /// The first card of a list such as `GPU 0: NVIDIA H100 80GB HBM3`, one a line.

@@ -37,6 +37,14 @@ fn first_token_segments(e: &Evidence<'_>, all: &mut Vec<Segment>) {
         "unexplained",
         Some(Part { value: left, low: left, high: left, source: "ttft less the parts above" }),
     ));
+    // What lies between the server's first token and the client's comes on top of the server's parts.
+    let between = e.clients.as_ref().ok().map(|c| (c.later(), c.headers.min(c.later())));
+    let total = total + between.map_or(0.0, |(later, _)| later);
+    if let Some((later, way)) = between {
+        let exact = |value, source| Some(Part { value, low: value, high: value, source });
+        parts.push(("network", exact(way, "time to the head of an answer, at the clients")));
+        parts.push(("delivery", exact(later - way, "first token at the clients less all before it")));
+    }
     let floor = e.floor.as_ref().ok().and_then(|f| Some((f.prefill?, f)));
     for (name, part) in parts {
         let Some(part) = part else { continue };

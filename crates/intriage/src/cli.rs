@@ -288,6 +288,10 @@ pub(crate) struct SimulateArgs {
     /// Send the requests that belong to the fault, too.
     #[arg(long)]
     pub(crate) load: bool,
+    /// Send the requests of this trace instead: JSON lines with timestamp (ms), input_length, output_length and,
+    /// where known, hash_ids of 512-token blocks, as the Mooncake traces have them.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
     /// End after this time, such as 60s; without it on Ctrl-C.
     #[arg(long, value_parser = duration)]
     pub(crate) duration: Option<Duration>,

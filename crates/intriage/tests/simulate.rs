@@ -52,6 +52,32 @@ fn a_fault_of_the_path_puts_a_relay_before_the_server_and_load_comes_through_it(
 }
 
 #[test]
+fn a_trace_is_sent_with_its_lengths_and_its_shared_blocks() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.jsonl");
+    let row = |at: u32| {
+        format!(
+            r#"{{"timestamp": {at}, "input_length": 1100, "output_length": 3, "hash_ids": [1, 2, {at}]}}"#
+        )
+    };
+    std::fs::write(&path, format!("{}\n{}\n", row(0), row(700))).unwrap();
+    let (mut child, url) = simulate(&["--trace", path.to_str().unwrap()]);
+    let mut served = String::new();
+    while !served.contains(r#"vllm:generation_tokens_total{engine="0",model_name="llama-3.1-8b"} 6.0"#) {
+        served = get(&url, "/metrics");
+    }
+    assert!(
+        served.contains(r#"vllm:prefix_cache_hits_total{engine="0",model_name="llama-3.1-8b"} 1024.0"#),
+        "{served}"
+    );
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    std::fs::write(&path, "not a trace").unwrap();
+    let output = intriage(&["simulate", "--trace", path.to_str().unwrap()]);
+    assert_eq!(code(&output), 4);
+    assert!(stderr(&output).contains("line 1"), "{}", stderr(&output));
+}
+
+#[test]
 fn faults_are_listed_and_mistakes_are_explained() {
     let list = stdout(&intriage(&["simulate", "--list"]));
     assert!(list.lines().count() > 25 && list.contains("low-sequence-cap"), "{list}");

@@ -149,6 +149,7 @@ impl Fleet {
             Router::Prefix => match &request.content {
                 Content::Shared { prefix, .. } => (mix(*prefix) % n as u64) as usize,
                 Content::Keys(keys) => keys.first().map_or(0, |k| (mix(*k) % n as u64) as usize),
+                Content::Traced { blocks, .. } => blocks.first().map_or(0, |k| (mix(*k) % n as u64) as usize),
                 Content::Unique => (mix(request.id.0) % n as u64) as usize,
             },
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::random::mix;
 use crate::time::Nanos;
+use crate::workload::Traced;
 
 /// Names one request of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,6 +31,22 @@ pub struct Request {
     pub priority: i32,
     /// The adapter it asks for.
     pub adapter: Option<u32>,
+}
+
+impl Request {
+    /// Takes over what a trace tells of it.
+    pub(crate) fn follow(&mut self, row: &Traced) {
+        let Some((prompt, output)) = row.lengths else { return };
+        self.prompt = prompt.max(1);
+        self.output = output.max(1);
+        self.max_tokens = self.output;
+        self.finish = Finish::Stop;
+        self.content = if row.blocks.is_empty() {
+            Content::Unique
+        } else {
+            Content::Traced { blocks: row.blocks.as_slice().into(), tokens: Traced::BLOCK }
+        };
+    }
 }
 
 /// Why an answer ended.
@@ -59,6 +76,13 @@ pub enum Content {
     },
     /// Keys of its full blocks, from real text.
     Keys(Arc<[u64]>),
+    /// Keys of larger blocks, from a trace.
+    Traced {
+        /// The keys.
+        blocks: Arc<[u64]>,
+        /// Tokens of such a block.
+        tokens: u32,
+    },
 }
 
 impl Content {
@@ -77,6 +101,11 @@ impl Content {
                 }
             }
             Self::Keys(keys) => keys.get(index as usize).copied().unwrap_or(0),
+            Self::Traced { blocks, tokens } => {
+                let from = u64::from(index) * u64::from(block_tokens);
+                let block = blocks.get((from / u64::from((*tokens).max(1))) as usize);
+                block.map_or(0, |key| mix(mix(key ^ 0x2545_f491_4f6c_dd1d) ^ u64::from(index)) | 1)
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use intriage_case::{PerSecond, Quantity, Ratio, Requests, Seconds, Unit};
 use intriage_diagnose::{Estimate, Foreseen, Prediction, Times};
+use intriage_simulate::workload::Traced;
 use intriage_simulate::{Arrivals, FleetConfig, Front, Nanos, Router, Stop, Workload, run};
 
 use crate::calibrate::{Calibration, SEEDS};
@@ -45,7 +46,10 @@ pub fn what_if(calibration: &Calibration, changes: &[Change]) -> Prediction {
 fn load(altered: &Altered, window: Seconds, repeats: u32, seed: u64) -> Record {
     let model = &altered.model;
     let arrivals = model.traffic.repeated(seed, repeats, altered.arrivals);
-    let workload = Workload { arrivals: Arrivals::Trace(arrivals), classes: vec![model.class.clone()] };
+    let workload = Workload {
+        arrivals: Arrivals::Trace(arrivals.into_iter().map(Traced::at).collect()),
+        classes: vec![model.class.clone()],
+    };
     let fleet = FleetConfig {
         engines: vec![model.engine.clone(); altered.replicas as usize],
         router: Router::RoundRobin,

@@ -1,7 +1,7 @@
 //! Runs of the model, watched the way a metrics endpoint watches an engine.
 
 use intriage_case::{Ratio, Requests, Seconds, Tokens};
-use intriage_simulate::workload::Source;
+use intriage_simulate::workload::{Source, Traced};
 use intriage_simulate::{
     Arrivals, Class, Content, Engine, EngineConfig, Finish, Fleet, Latency, Nanos, Random, Request,
     RequestId, Sequence, Sink, Watch, Workload,
@@ -134,7 +134,10 @@ impl Watch for Record {
 pub(crate) fn replay(model: &Model, seed: u64) -> Record {
     let (begin, arrivals) = (model.traffic.begin(), model.traffic.instants(seed));
     let end = begin + Nanos::from_seconds(model.traffic.window());
-    let workload = Workload { arrivals: Arrivals::Trace(arrivals), classes: vec![model.class.clone()] };
+    let workload = Workload {
+        arrivals: Arrivals::Trace(arrivals.into_iter().map(Traced::at).collect()),
+        classes: vec![model.class.clone()],
+    };
     let mut source = Source::new(&workload, seed).peekable();
     let mut engine = Engine::new(model.engine.clone(), seed);
     resume(&mut engine, model, begin, seed);

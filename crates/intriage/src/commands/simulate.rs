@@ -5,7 +5,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use intriage_case::Seconds;
 use intriage_simulate::serve::drive::{self, Drive};
 use intriage_simulate::serve::{self, Lag, Running, ServeConfig, ServeError, proxy};
-use intriage_simulate::{Path, Setup, Stop, faults};
+use intriage_simulate::workload::trace;
+use intriage_simulate::{Arrivals, Path, Setup, Stop, faults};
 
 use super::print;
 use crate::cli::SimulateArgs;
@@ -19,6 +20,11 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Outcome, Failure> {
     let fault = faults::find(&args.fault).map_err(|e| Failure::Usage(e.to_string()))?;
     let mut setup = fault.setup(args.seed, args.strength);
     apply_flags(&mut setup, args);
+    if let Some(path) = &args.trace {
+        let file = |why: String| Failure::File { path: path.display().to_string(), why };
+        let text = std::fs::read_to_string(path).map_err(|e| file(e.to_string()))?;
+        setup.workload.arrivals = Arrivals::Trace(trace::read(&text).map_err(|e| file(e.to_string()))?);
+    }
     let config = ServeConfig::of(&setup, args.seed);
     config.check().map_err(|e| Failure::Usage(e.to_string()))?;
     let asked = SocketAddr::new(args.host, args.port);
@@ -32,7 +38,7 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Outcome, Failure> {
         let announced = shown.map_err(Failure::from).and_then(|shown| {
             print::text(&format!("{shown}\n"))?;
             anstream::eprintln!("{}", introduction(&setup, &args.fault, fault.what));
-            if args.load { start_load(&shown, &setup, args) } else { Ok(()) }
+            if args.load || args.trace.is_some() { start_load(&shown, &setup, args) } else { Ok(()) }
         });
         failed = announced.err();
         failed.is_none()

@@ -31,8 +31,29 @@ pub enum Arrivals {
         /// From answer to next request.
         think: Seconds,
     },
-    /// At these instants, in order.
-    Trace(Vec<Nanos>),
+    /// As recorded, in order.
+    Trace(Vec<Traced>),
+}
+
+/// One request of a trace. What is not known of it is drawn from the workload's classes.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Traced {
+    /// When it comes.
+    pub at: Nanos,
+    /// Prompt and answer length in tokens, where recorded.
+    pub lengths: Option<(u32, u32)>,
+    /// Keys of its prompt's blocks of [`Traced::BLOCK`] tokens, where recorded.
+    pub blocks: Vec<u64>,
+}
+
+impl Traced {
+    /// Tokens of a block of a trace, as the Mooncake traces cut them.
+    pub const BLOCK: u32 = 512;
+
+    /// A request of which only the instant is known.
+    pub const fn at(at: Nanos) -> Self {
+        Self { at, lengths: None, blocks: Vec::new() }
+    }
 }
 
 /// The instants of an open workload, one after the other.
@@ -52,6 +73,14 @@ impl ArrivalTimes {
             _ => 0.0,
         };
         Self { arrivals, now: 0.0, next_burst, left_in_burst: 0, index: 0 }
+    }
+
+    /// The row of a trace that [`Self::next`] gave last.
+    pub(crate) fn row(&self) -> Option<&Traced> {
+        match &self.arrivals {
+            Arrivals::Trace(rows) => rows.get(self.index.checked_sub(1)?),
+            _ => None,
+        }
     }
 
     /// The next instant; `None` where no more come by themselves.
@@ -85,9 +114,9 @@ impl ArrivalTimes {
                 // Clients do not all start in the same instant.
                 (self.index <= *clients as usize).then(|| Nanos(self.index as u64 * 1_000_000))
             }
-            Arrivals::Trace(times) => {
+            Arrivals::Trace(rows) => {
                 self.index += 1;
-                times.get(self.index - 1).copied()
+                rows.get(self.index - 1).map(|row| row.at)
             }
         }
     }

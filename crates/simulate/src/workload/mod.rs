@@ -2,9 +2,10 @@
 
 mod arrivals;
 mod lengths;
+pub mod trace;
 
 pub(crate) use arrivals::ArrivalTimes;
-pub use arrivals::Arrivals;
+pub use arrivals::{Arrivals, Traced};
 use intriage_case::Seconds;
 pub use lengths::{LengthRange, Lengths};
 
@@ -93,7 +94,11 @@ impl Iterator for Source {
 
     fn next(&mut self) -> Option<Planned> {
         let at = self.times.next(&mut self.arrivals)?;
-        Some(self.draw(at))
+        let mut planned = self.draw(at);
+        if let Some(row) = self.times.row() {
+            planned.request.follow(row);
+        }
+        Some(planned)
     }
 }
 

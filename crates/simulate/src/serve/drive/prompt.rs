@@ -10,12 +10,14 @@ const IDS: u64 = 24_000;
 /// The tokens of a planned request's prompt.
 pub(super) fn tokens(seed: u64, request: &Request) -> impl Iterator<Item = u32> {
     let own = mix(seed ^ mix(request.id.0));
-    let (prefix, shared) = match request.content {
-        Content::Shared { prefix, tokens, .. } => (mix(prefix ^ mix(!seed)), tokens),
-        _ => (0, 0),
-    };
+    let content = request.content.clone();
     (0..request.prompt).map(move |index| {
-        let text = if index < shared { prefix } else { own };
+        let shared = match &content {
+            Content::Shared { prefix, tokens, .. } if index < *tokens => Some(*prefix),
+            Content::Traced { blocks, tokens } => blocks.get((index / (*tokens).max(1)) as usize).copied(),
+            _ => None,
+        };
+        let text = shared.map_or(own, |text| mix(text ^ mix(!seed)));
         (FIRST + mix(text ^ u64::from(index)) % IDS) as u32
     })
 }
