@@ -144,11 +144,15 @@ fn listed(name: &str) -> &str {
 }
 
 fn model(e: &Evidence<'_>) -> Result<Model, String> {
-    let (weights, pool, tokens) =
-        (e.setting(Setting::WeightBytes), e.setting(Setting::KvBytes), e.setting(Setting::KvCapacity));
-    // A pool cut by hand is smaller than the memory the log speaks of.
-    let cut = e.setting(Setting::KvBlocksOverride).is_some();
-    if let (Some(weights), Some(pool), Some(tokens), false) = (weights, pool, tokens, cut)
+    let (weights, pool) = (e.setting(Setting::WeightBytes), e.setting(Setting::KvBytes));
+    // A pool cut by hand is smaller than the memory the log speaks of; the log also says what was possible.
+    let tokens = if e.setting(Setting::KvBlocksOverride).is_some() {
+        let blocks = e.setting(Setting::KvBlocksPossible);
+        blocks.zip(e.setting(Setting::KvBlockSize)).map(|(blocks, size)| blocks * size)
+    } else {
+        e.setting(Setting::KvCapacity)
+    };
+    if let (Some(weights), Some(pool), Some(tokens)) = (weights, pool, tokens)
         && tokens > 0.0
     {
         return Ok(Model::Sizes { weights: Bytes(weights), kv: Bytes(pool / tokens) });
