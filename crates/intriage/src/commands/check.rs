@@ -1,19 +1,15 @@
 //! `intriage check TARGET`: the main job.
 
-use std::io::IsTerminal as _;
 use std::path::Path;
-use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use intriage_case::{Case, Intent, Objective, Profile};
 use intriage_diagnose::diagnose;
 use intriage_engines::read;
-use intriage_observe::{
-    Access, Address, Limits, Progress, Watch, open, read_log, redact_command_line, save, watch,
-};
+use intriage_observe::{Access, Address, Limits, Watch, open, read_log, redact_command_line, save};
 use intriage_whatif::predict;
 
 use super::print;
+use super::watching::watching;
 use crate::cli::{CheckArgs, ProfileArg};
 use crate::failure::{Failure, Outcome};
 use crate::settings::Settings;
@@ -124,17 +120,7 @@ fn collect(args: &CheckArgs) -> Result<Case, Failure> {
         window: args.window,
         limits: Limits { bytes: (args.max_scrape as usize) << 20, time: args.timeout },
     };
-    let bar = progress(args.window);
-    let case = watch(&plan, |event| match event {
-        Progress::Scraped { done, failed, elapsed } => {
-            bar.set_position(elapsed.as_millis() as u64);
-            let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
-            bar.set_message(format!("{done} scrapes{failures}"));
-        }
-        Progress::Interrupted => bar.set_message("stopped; judging what there is"),
-    });
-    bar.finish_and_clear();
-    Ok(case?)
+    watching(&plan)
 }
 
 fn access(args: &CheckArgs) -> Result<Access, Failure> {
@@ -151,18 +137,4 @@ fn access(args: &CheckArgs) -> Result<Access, Failure> {
         headers.push(("Authorization".into(), format!("Bearer {}", token.trim())));
     }
     Ok(Access { headers, ca_file: args.ca_file.clone(), insecure: args.insecure })
-}
-
-/// A bar on a terminal, one line elsewhere.
-fn progress(window: Duration) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        anstream::eprintln!("watching for {} s", window.as_secs_f64());
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(window.as_millis() as u64);
-    if let Ok(style) = ProgressStyle::with_template("watching {bar:20} {msg}, {eta} left; Ctrl-C ends early")
-    {
-        bar.set_style(style);
-    }
-    bar
 }

@@ -1,15 +1,13 @@
 //! `intriage demo`: break a simulated engine, watch it as a stranger would, say what is wrong, reveal the truth.
 
-use std::io::IsTerminal as _;
 use std::net::Ipv4Addr;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use indicatif::ProgressBar;
 use intriage_case::{Case, ClientRequest, Objective, Profile, Seconds, Target, layout};
 use intriage_diagnose::{Diagnosis, Thresholds, diagnose};
 use intriage_engines::read;
-use intriage_observe::{Access, Address, Limits, Progress, now, watch};
+use intriage_observe::{Access, Address, Limits, now};
 use intriage_simulate::faults::{self, Fault};
 use intriage_simulate::serve::drive::{self, Drive};
 use intriage_simulate::serve::{self, ServeConfig, ServeError, proxy};
@@ -18,6 +16,7 @@ use intriage_whatif::predict;
 use serde::Serialize;
 
 use super::print;
+use super::watching::watching;
 use crate::cli::{DemoArgs, Format};
 use crate::failure::{Failure, Outcome};
 
@@ -133,9 +132,8 @@ fn watched(setup: &Setup, seed: u64) -> Result<Case, Failure> {
     let load = start_load(&clients_see, setup, seed)?;
     anstream::eprintln!(
         "A simulated engine is up at {}, and something may be wrong with it.\n\
-         Its users send requests; watching for {:.0} s as if it were a stranger's server.",
-        server.url(),
-        WINDOW.length.0
+         Its users send requests; it is watched as if it were a stranger's server.",
+        server.url()
     );
     std::thread::sleep(Duration::from_secs_f64(WINDOW.from.0));
     let case = observe(&server.url());
@@ -174,16 +172,5 @@ fn observe(url: &str) -> Result<Case, Failure> {
         window: Duration::from_secs_f64(WINDOW.length.0),
         limits: Limits { bytes: 32 << 20, time: Duration::from_secs(5) },
     };
-    let bar = if std::io::stderr().is_terminal() {
-        ProgressBar::new(plan.window.as_millis() as u64)
-    } else {
-        ProgressBar::hidden()
-    };
-    let case = watch(&plan, |event| {
-        if let Progress::Scraped { elapsed, .. } = event {
-            bar.set_position(elapsed.as_millis() as u64);
-        }
-    });
-    bar.finish_and_clear();
-    Ok(case?)
+    watching(&plan)
 }

@@ -8,3 +8,4 @@ pub(crate) mod plan;
 mod print;
 pub(crate) mod scoreboard;
 pub(crate) mod simulate;
+mod watching;

@@ -1,0 +1,39 @@
+//! Watching a server with a bar: what `check` and `demo` share.
+
+use std::io::IsTerminal as _;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use intriage_case::Case;
+use intriage_observe::{Progress, Watch, watch};
+
+use crate::failure::Failure;
+
+/// Watches a server and shows how far it is.
+pub(super) fn watching(plan: &Watch) -> Result<Case, Failure> {
+    let bar = progress(plan.window);
+    let case = watch(plan, |event| match event {
+        Progress::Scraped { done, failed, elapsed } => {
+            bar.set_position(elapsed.as_millis() as u64);
+            let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+            bar.set_message(format!("{done} scrapes{failures}"));
+        }
+        Progress::Interrupted => bar.set_message("stopped; judging what there is"),
+    });
+    bar.finish_and_clear();
+    Ok(case?)
+}
+
+/// A bar on a terminal, one line elsewhere.
+fn progress(window: Duration) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        anstream::eprintln!("watching for {} s", window.as_secs_f64());
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(window.as_millis() as u64);
+    if let Ok(style) = ProgressStyle::with_template("watching {bar:20} {msg}, {eta} left; Ctrl-C ends early")
+    {
+        bar.set_style(style);
+    }
+    bar
+}
