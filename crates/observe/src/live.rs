@@ -118,7 +118,20 @@ async fn run(watch: &Watch, on_progress: &mut impl FnMut(Progress)) -> Result<Ca
     let scrapes = keep_scraping(watch, &client, &path, started, &mut case, on_progress);
     let (endpoints, ()) = tokio::join!(endpoints, scrapes);
     case.endpoints.extend(endpoints);
+    confirm_failure(watch, &client, &path, &mut case).await;
     Ok(case)
+}
+
+/// A window that ends with a failed scrape is prolonged by two: one failure may be chance, three are not.
+async fn confirm_failure(watch: &Watch, client: &Client, path: &str, case: &mut Case) {
+    for _ in 0..2 {
+        if !matches!(case.scrapes.last(), Some(Scrape { outcome: ScrapeOutcome::Failed(_), .. })) {
+            return;
+        }
+        tokio::time::sleep(watch.interval.min(Duration::from_secs(1))).await;
+        let outcome = scrape(watch, client, path).await;
+        case.scrapes.push(Scrape { at: clock::now(), outcome });
+    }
 }
 
 async fn keep_scraping(

@@ -180,10 +180,13 @@ impl Engine {
 
     /// What it is doing now.
     pub fn load(&self) -> EngineLoad {
+        // Deferred ones are counted when a step begins; some may have been given up since.
+        let waiting = self.waiting.len() as u32;
+        let deferred = self.deferred.min(waiting);
         EngineLoad {
             running: self.running.len() as u32,
-            waiting: self.waiting.len() as u32 - self.deferred,
-            deferred: self.deferred,
+            waiting: waiting - deferred,
+            deferred,
             blocks_held: self.pool.total() - self.pool.free(),
             blocks: self.pool.total(),
         }

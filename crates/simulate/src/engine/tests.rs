@@ -214,6 +214,21 @@ fn requests_for_an_adapter_without_a_slot_wait_aside() {
 }
 
 #[test]
+fn a_deferred_request_that_is_given_up_no_longer_counts() {
+    let with = |id, adapter| Request { adapter: Some(adapter), ..request(id, 16, 8) };
+    let mut engine = Engine::new(config(), 1);
+    let mut log = Log::default();
+    for r in [with(1, 1), with(2, 2), with(3, 3)] {
+        engine.submit(r, Nanos(0)).unwrap();
+    }
+    let now = drain(&mut engine, &mut log, Nanos(0), 1);
+    assert_eq!(engine.load().deferred, 2);
+    engine.abort(RequestId(2), now, &mut log);
+    engine.abort(RequestId(3), now, &mut log);
+    assert_eq!((engine.load().waiting, engine.load().deferred), (0, 0));
+}
+
+#[test]
 fn speculation_gives_several_tokens_a_step() {
     let speculation = Some(Speculation { draft_tokens: 3, acceptance: Ratio(0.7) });
     let (log, _, _) = run_all(EngineConfig { speculation, ..config() }, vec![request(1, 16, 400)]);
