@@ -78,6 +78,11 @@ impl Clients {
         }
     }
 
+    /// Whether pieces come closer together than tokens are made, for which `limit` is the largest share.
+    pub(crate) fn held_back(&self, limit: f64) -> bool {
+        self.gap.zip(self.server_gap).is_some_and(|(gap, made)| gap < limit * made)
+    }
+
     /// How much later than the server the clients see the first token.
     pub(crate) fn later(&self) -> f64 {
         (self.ttft - self.server_ttft).max(0.0)

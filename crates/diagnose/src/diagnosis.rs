@@ -1,6 +1,6 @@
 //! The answer as data: what `--format json` prints, schema `intriage.diagnosis/1`.
 
-use intriage_case::{Fact, Millis, Profile, Quantity, Ratio, Seconds};
+use intriage_case::{Fact, Millis, Objective, Profile, Quantity, Ratio, Seconds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -172,6 +172,9 @@ pub struct ObjectiveResult {
     pub met: Option<bool>,
     /// What was measured, with its bounds.
     pub measured: String,
+    /// The objective as data, for those who compute with it.
+    #[serde(skip)]
+    pub asked: Option<Objective>,
 }
 
 /// How a cause was judged.

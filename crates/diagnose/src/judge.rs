@@ -163,6 +163,9 @@ fn unexplained_harm(e: &Evidence<'_>) -> Option<String> {
     if let Some(failed) = e.failed_share().filter(|f| f.get() > e.limit(Limit::ErrorShare)) {
         return Some(format!("{failed} of the requests fail, and nothing here says why: give --log."));
     }
+    if let Some(standstill) = standstill(e) {
+        return Some(standstill);
+    }
     let held = e.mean_busy(Signal::RequestsRunning).filter(|r| *r >= 1.0)?;
     let still = e.delta(Signal::TokensGenerated) == Some(0.0) && e.delta(Signal::TokensPrompt) == Some(0.0);
     still.then(|| {
@@ -171,6 +174,31 @@ fn unexplained_harm(e: &Evidence<'_>) -> Option<String> {
             Requests(held),
             e.elapsed()
         )
+    })
+}
+
+/// An engine that holds requests and has given no token for a while: too short to call it hung, too long to
+/// call it healthy.
+fn standstill(e: &Evidence<'_>) -> Option<String> {
+    let longest_step = e.histogram(Signal::LatencyItl)?.quantile(1.0)?.high.min(e.limit(Limit::StallSeconds));
+    let quiet = e.limit(Limit::UneasySilence).max(2.0 * longest_step);
+    e.observed.instances().iter().find_map(|instance| {
+        let series = |signal| e.observed.series(signal, Some(instance), None);
+        let held = series(Signal::RequestsRunning)?.last()?;
+        let tokens = series(Signal::TokensGenerated)?;
+        let times = &e.observed.times;
+        let moved = (1..times.len())
+            .rev()
+            .find(|&i| matches!((tokens.at(i - 1), tokens.at(i)), (Some(a), Some(b)) if b > a))?;
+        let still = times.last()?.since(times[moved]);
+        (held >= 1.0 && still.get() >= quiet).then(|| {
+            let which = instance.engine.as_deref().filter(|_| e.observed.instances().len() > 1);
+            let who = which.map_or("The engine".to_owned(), |name| format!("Engine {name}"));
+            format!(
+                "{who} holds {} and has given no token for {still}: watch longer, it may hang.",
+                Requests(held)
+            )
+        })
     })
 }
 
@@ -350,8 +378,10 @@ fn remedies(observed: &Observed, held: &Held) -> Vec<RemedyOut> {
 
 /// Signal names in a text become the metrics they were read from: what an engineer can look up.
 fn in_engine_words(observed: &Observed, text: &str) -> String {
-    let named = Signal::ALL.iter().filter(|s| text.contains(s.name()));
-    named.fold(text.to_owned(), |text, signal| match observed.metric(*signal) {
+    let mut named: Vec<&Signal> = Signal::ALL.iter().filter(|s| text.contains(s.name())).collect();
+    // `tokens.prompt` is the beginning of `tokens.prompt_computed`: the longer name first.
+    named.sort_by_key(|s| std::cmp::Reverse(s.name().len()));
+    named.into_iter().fold(text.to_owned(), |text, signal| match observed.metric(*signal) {
         Some(metric) => text.replace(signal.name(), metric),
         None => text,
     })

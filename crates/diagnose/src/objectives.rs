@@ -26,7 +26,12 @@ fn judge_one(e: &Evidence<'_>, objective: &Objective) -> ObjectiveResult {
 }
 
 fn judge_by_server(e: &Evidence<'_>, objective: &Objective) -> ObjectiveResult {
-    let result = |met, measured| ObjectiveResult { objective: objective.to_string(), met, measured };
+    let result = |met, measured| ObjectiveResult {
+        objective: objective.to_string(),
+        met,
+        measured,
+        asked: Some(objective.clone()),
+    };
     if objective.metric == ObjectiveMetric::Errors {
         return match e.failed_share() {
             Some(share) => result(Some(share.get() <= objective.limit), share.to_string()),

@@ -22,6 +22,8 @@ pub struct Prediction {
     /// Requests per second by which the queue still grows; absent where the load fits.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub queue_growth: Option<Quantity>,
+    /// Whether what is missed gets better by it: a missed objective, or what the finding costs.
+    pub helps: bool,
     /// How well the model replays what was measured.
     pub fit: Fit,
 }
@@ -50,6 +52,8 @@ pub struct Times {
     pub p50: Estimate,
     /// The 95th percentile.
     pub p95: Estimate,
+    /// The 99th percentile.
+    pub p99: Estimate,
 }
 
 /// A number with the range it is expected in.

@@ -6,6 +6,7 @@ use intriage_engines::Setting;
 use crate::account::Part;
 use crate::diagnosis::{Segment, SegmentOf};
 use crate::evidence::Evidence;
+use crate::thresholds::Limit;
 
 /// Where the time (and the memory, and the work) went; what is left over is a segment of its own.
 pub(crate) fn segments(e: &Evidence<'_>) -> Vec<Segment> {
@@ -38,7 +39,11 @@ fn first_token_segments(e: &Evidence<'_>, all: &mut Vec<Segment>) {
         Some(Part { value: left, low: left, high: left, source: "ttft less the parts above" }),
     ));
     // What lies between the server's first token and the client's comes on top of the server's parts.
-    let between = e.clients.as_ref().ok().map(|c| (c.later(), c.headers.min(c.later())));
+    // What holds the text back holds the head of the answer back with it: that is not the way.
+    let between = e.clients.as_ref().ok().map(|c| {
+        let way = if c.held_back(e.limit(Limit::Compressed)) { 0.0 } else { c.headers.min(c.later()) };
+        (c.later(), way)
+    });
     let total = total + between.map_or(0.0, |(later, _)| later);
     if let Some((later, way)) = between {
         let exact = |value, source| Some(Part { value, low: value, high: value, source });

@@ -63,6 +63,7 @@ thresholds! {
     Compressed "compressed" 0.7 Ratio "chunks closer together than tokens are made were held back" "catalogue T.itl_compress";
     PathShare "path_share" 0.8 Ratio "connecting and the head of the answer explain the gap" "catalogue";
     EqualArrivals "equal_arrivals" 1.25 Ratio "fullest over mean engine by prompts: sharing them evenly gives no more" "own";
+    UneasySilence "uneasy_silence" 5.0 Seconds "no token for this long at the end of a window is not called healthy" "own";
     RoofOk "roof_ok" 2.0 Ratio "a step within twice its lower bound is explained by it" "catalogue T.roof_ok";
     RoofBad "roof_bad" 3.0 Ratio "a step of three times its lower bound is not explained by it" "catalogue T.roof_bad";
     OrdinaryPrompt "ordinary_prompt" 3.0 Ratio "a prompt of more than three times the median length is not an ordinary one" "own";

@@ -311,7 +311,7 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "N", help_heading = "Engine (vLLM's flags)", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_num_batched_tokens: Option<u32>,
     /// Blocks of the KV pool.
-    #[arg(long, value_name = "N", help_heading = "Engine (vLLM's flags)", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    #[arg(long, visible_alias = "num-gpu-blocks-override", value_name = "N", help_heading = "Engine (vLLM's flags)", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     pub(crate) num_gpu_blocks: Option<u32>,
     /// Tokens in a KV block.
     #[arg(long, value_name = "N", help_heading = "Engine (vLLM's flags)", value_parser = clap::value_parser!(u32).range(1..=65_536))]

@@ -1,6 +1,6 @@
 //! What the changes are expected to do, as lines of the page.
 
-use intriage_case::{Quantity, Unit};
+use intriage_case::{ObjectiveMetric, Quantity, Statistic, Unit};
 use intriage_diagnose::{Diagnosis, Estimate, Prediction, Times};
 
 /// A line of the forecast.
@@ -25,8 +25,8 @@ pub(crate) fn forecast(d: &Diagnosis, width: usize) -> Vec<Row> {
     } else {
         rows.push(Row::Says(format!("{}, at the same load:", title(first))));
         let (before, after) = (&first.before, &first.after);
-        rows.extend(figures("TTFT", &before.ttft, &after.ttft, width));
-        rows.extend(figures("ITL", &before.itl, &after.itl, width));
+        rows.extend(figures("TTFT", &before.ttft, &after.ttft, asks_p99(d, ObjectiveMetric::Ttft), width));
+        rows.extend(figures("ITL", &before.itl, &after.itl, asks_p99(d, ObjectiveMetric::Itl), width));
         let served = change(before.tokens, after.tokens);
         rows.push(Row::Figures(format!(
             "  rate {served}, {}",
@@ -43,7 +43,9 @@ pub(crate) fn forecast(d: &Diagnosis, width: usize) -> Vec<Row> {
 }
 
 fn title(p: &Prediction) -> String {
-    p.provided.as_ref().map_or(p.change.clone(), |provided| format!("{}, if {provided}", p.change))
+    let change =
+        p.provided.as_ref().map_or(p.change.clone(), |provided| format!("{}, if {provided}", p.change));
+    if p.helps { change } else { format!("{change} would not help") }
 }
 
 /// A prediction in one sentence.
@@ -64,10 +66,20 @@ fn in_short(p: &Prediction) -> String {
     format!("{}: {rest}", title(p))
 }
 
-/// Median and 95th percentile beside each other, or below each other where the page is narrow.
-fn figures(name: &str, before: &Times, after: &Times, width: usize) -> Vec<Row> {
+/// Whether the user cares about the slowest in a hundred rather than the slowest in twenty.
+fn asks_p99(d: &Diagnosis, metric: ObjectiveMetric) -> bool {
+    let mut asked = d.objectives.iter().filter_map(|o| o.asked.as_ref());
+    asked.any(|o| o.metric == metric && matches!(o.statistic, Statistic::Quantile(q) if q >= 0.98))
+}
+
+/// Median and 95th (or 99th) percentile beside each other, or below each other where the page is narrow.
+fn figures(name: &str, before: &Times, after: &Times, p99: bool, width: usize) -> Vec<Row> {
     let median = format!("  {name:<4} p50 {}", change(before.p50, after.p50));
-    let high = format!("p95 {}", change(before.p95, after.p95));
+    let high = if p99 {
+        format!("p99 {}", change(before.p99, after.p99))
+    } else {
+        format!("p95 {}", change(before.p95, after.p95))
+    };
     let both = format!("{median:<46} {high}");
     if both.chars().count() <= width {
         vec![Row::Figures(both)]
@@ -130,9 +142,9 @@ mod tests {
     fn a_narrow_page_has_one_figure_a_line() {
         let times = |value| {
             let one = seconds(value, 0.8 * value, 1.2 * value);
-            Times { mean: one, p50: one, p95: one }
+            Times { mean: one, p50: one, p95: one, p99: one }
         };
-        let rows = |width| figures("TTFT", &times(6.9), &times(0.05), width);
+        let rows = |width| figures("TTFT", &times(6.9), &times(0.05), false, width);
         assert_eq!(rows(86).len(), 1);
         let narrow = rows(46);
         assert_eq!(narrow.len(), 2);

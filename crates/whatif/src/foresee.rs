@@ -39,6 +39,7 @@ pub fn what_if(calibration: &Calibration, changes: &[Change]) -> Prediction {
         before: foreseen(&calibration.replays, calibration.front(), error, false),
         after: foreseen(&runs, calibration.front(), error.beyond_the_window(calibration), grows),
         queue_growth: grows.then(|| Quantity::from(PerSecond(Requests(growth)))),
+        helps: true,
         fit: *calibration.fit(),
     }
 }
@@ -134,11 +135,13 @@ fn foreseen(runs: &[Record], front: Seconds, error: Error, past_capacity: bool) 
             mean: first_token(&|r| (r.ttft() + front).get()),
             p50: first_token(&quantile(0.5)),
             p95: first_token(&quantile(0.95)),
+            p99: first_token(&quantile(0.99)),
         },
         itl: Times {
             mean: seconds(error.itl, &|r| r.itl.mean().get()),
             p50: seconds(error.itl, &gap(0.5)),
             p95: seconds(error.itl, &gap(0.95)),
+            p99: seconds(error.itl, &gap(0.99)),
         },
         queue: seconds(error.ttft, &|r| r.queue.get().get()),
         requests: rate(Unit::RequestsPerSecond, &|r| r.finished.get()),

@@ -1,6 +1,7 @@
 //! From a diagnosis to what its remedies would do.
 
-use intriage_diagnose::{Diagnosis, Prediction, Status};
+use intriage_case::{Objective, ObjectiveMetric, Statistic};
+use intriage_diagnose::{Diagnosis, Estimate, Foreseen, ImpactOn, Prediction, Status};
 use intriage_engines::Observed;
 
 use crate::calibrate::calibrate;
@@ -41,11 +42,62 @@ pub fn predict(observed: &Observed, diagnosis: &Diagnosis) -> Foresight {
         Some(Ok(found)) => found,
     };
     let cause = diagnosis.verdict.primary.cause.clone().unwrap_or_default();
-    let predicted = trials.into_iter().map(|trial| Prediction {
-        cause: cause.clone(),
-        change: trial.says,
-        provided: trial.provided,
-        ..what_if(&calibration, &[trial.change])
+    let predicted = trials.into_iter().map(|trial| {
+        let prediction = what_if(&calibration, &[trial.change]);
+        Prediction {
+            cause: cause.clone(),
+            change: trial.says,
+            provided: trial.provided,
+            helps: helps(diagnosis, &prediction),
+            ..prediction
+        }
     });
-    Foresight::Predicted(predicted.collect())
+    let mut predicted: Vec<Prediction> = predicted.collect();
+    // What helps comes first; otherwise the order stays.
+    predicted.sort_by_key(|p| !p.helps);
+    Foresight::Predicted(predicted)
+}
+
+/// Less than this share of a time is no gain.
+const GAIN: f64 = 0.05;
+
+/// Whether a missed objective comes nearer; without one, whether what the finding costs gets less.
+fn helps(diagnosis: &Diagnosis, p: &Prediction) -> bool {
+    let better = |before: Estimate, after: Estimate| after.value.value < before.value.value * (1.0 - GAIN);
+    let missed =
+        diagnosis.objectives.iter().filter(|o| o.met == Some(false)).filter_map(|o| o.asked.as_ref());
+    let mut judged = missed
+        .filter_map(|o| Some((figure(&p.before, o)?, figure(&p.after, o)?)))
+        .map(|(before, after)| better(before, after))
+        .peekable();
+    if judged.peek().is_some() {
+        return judged.any(|better| better);
+    }
+    let on = diagnosis.findings.first().and_then(|f| f.impact.as_ref()).map(|impact| impact.on);
+    match on {
+        Some(ImpactOn::Tpot) => better(p.before.itl.p95, p.after.itl.p95),
+        Some(ImpactOn::Ttft) => better(p.before.ttft.p95, p.after.ttft.p95),
+        // Longer answers, throughput: any of them.
+        _ => {
+            better(p.before.ttft.p95, p.after.ttft.p95)
+                || better(p.before.itl.p95, p.after.itl.p95)
+                || better(p.after.tokens, p.before.tokens)
+                || p.queue_growth.is_none()
+        }
+    }
+}
+
+/// The figure an objective bounds, where it is one of those foreseen.
+fn figure(foreseen: &Foreseen, objective: &Objective) -> Option<Estimate> {
+    let times = match objective.metric {
+        ObjectiveMetric::Ttft => &foreseen.ttft,
+        ObjectiveMetric::Itl | ObjectiveMetric::Tpot => &foreseen.itl,
+        _ => return None,
+    };
+    match objective.statistic {
+        Statistic::Mean => Some(times.mean),
+        Statistic::Quantile(q) if q >= 0.98 => Some(times.p99),
+        Statistic::Quantile(q) if q >= 0.9 => Some(times.p95),
+        Statistic::Quantile(_) => Some(times.p50),
+    }
 }

@@ -40,10 +40,12 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Outcome, Failure> {
     let mut diagnosis = diagnose(&case, &Thresholds::default());
     predict(&read(&case), &diagnosis).tell(&mut diagnosis);
     let truth = Truth::of(fault, seed, &diagnosis);
+    let watched_for = diagnosis.window.seconds.0;
+    let stopped = watched_for < WINDOW.length.0 / 2.0;
     match args.format {
         Format::Text => {
             print::diagnosis(&diagnosis, Format::Text)?;
-            print::text(&truth.text(fault))?;
+            print::text(&truth.text(args, stopped))?;
         }
         Format::Json => {
             let shown = Shown { schema: "intriage.demo/1", truth, diagnosis };
@@ -87,16 +89,19 @@ impl Truth {
         Self { fault: fault.name, what: fault.what, seed, cause: fault.cause, accept: fault.accept, named }
     }
 
-    fn text(&self, fault: &Fault) -> String {
-        let verdict = if self.named {
-            "The verdict says so."
-        } else {
-            "The verdict missed it: please report the seed."
+    fn text(&self, args: &DemoArgs, stopped: bool) -> String {
+        let verdict = match (self.named, stopped) {
+            (true, _) => "The verdict says so.",
+            (false, true) => "Stopped early, there was too little to see.",
+            (false, false) => "The verdict missed it: please report this line.",
         };
-        let cause = fault.cause.map_or(String::new(), |c| format!(" ({c})"));
+        let cause = self.cause.map_or(String::new(), |c| format!(" ({c})"));
+        let strength =
+            if args.strength == 1.0 { String::new() } else { format!(" --strength {}", args.strength) };
+        let instant = if args.instant { " --instant" } else { "" };
         format!(
-            "\nThe truth: {}{cause}. {verdict}\nAgain: intriage demo {} --seed {}\n",
-            fault.what, fault.name, self.seed
+            "\nThe truth: {}{cause}.\n{verdict}\nAgain: intriage demo {} --seed {}{strength}{instant}\n",
+            self.what, self.fault, self.seed
         )
     }
 }

@@ -23,7 +23,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "long-contexts",
-        what: "a few conversations of 60,000 tokens make every step read a mountain of KV",
+        what: "a few very long conversations make every step read a mountain of KV",
         cause: Some("long-context-kv-read-bound"),
         accept: &[],
         apply: |setup, strength, _| {

@@ -16,14 +16,14 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "far-away",
-        what: "every message takes a quarter of a second each way",
+        what: "every message takes long to arrive, both ways",
         cause: Some("network-path-latency"),
         accept: &[],
         apply: |setup, strength, _| setup.path.delay = Seconds(0.25 * strength),
     },
     Fault {
         name: "replica-imbalance",
-        what: "the router sends most requests to one of four replicas",
+        what: "the router sends most requests to one of the replicas",
         cause: Some("replica-load-imbalance"),
         accept: &[],
         apply: |setup, strength, _| {
@@ -35,7 +35,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "hung-replica",
-        what: "one of four replicas hangs and stays in rotation",
+        what: "one of the replicas hangs and stays in rotation",
         cause: Some("unready-replica-in-rotation"),
         accept: &[],
         apply: |setup, _, random| {

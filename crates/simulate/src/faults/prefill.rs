@@ -9,7 +9,7 @@ use crate::workload::{Lengths, SharedPrefix};
 pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "long-prompts",
-        what: "prompts of 24,000 tokens at low traffic: more than the card computes in half a second",
+        what: "prompts so long that the card cannot compute one within the objective, at low traffic",
         cause: Some("long-prompt-compute-bound"),
         accept: &[],
         apply: |setup, strength, _| {

@@ -9,7 +9,7 @@ use crate::workload::{Arrivals, Class, Lengths};
 pub(super) const FAULTS: &[Fault] = &[
     Fault {
         name: "small-kv-pool",
-        what: "the KV pool holds 6,400 tokens where the traffic needs twice that",
+        what: "the KV pool is far too small for the requests that are open at once",
         cause: Some("kv-capacity-limited-queue"),
         accept: &["preemption-thrash"],
         apply: |setup, strength, _| {
@@ -20,7 +20,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "low-sequence-cap",
-        what: "--max-num-seqs is 8 where about 20 requests are open at once",
+        what: "--max-num-seqs is lower than the number of requests the traffic keeps open",
         cause: Some("max-num-seqs-limited-queue"),
         accept: &[],
         apply: |setup, strength, _| {
@@ -68,7 +68,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "adapter-slots",
-        what: "eleven adapters share two adapter slots",
+        what: "many adapters share two adapter slots",
         cause: Some("deferred-admission-stall"),
         accept: &[],
         apply: |setup, strength, _| {
@@ -89,7 +89,7 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "refusing-overload",
-        what: "the queue is bounded at 16 requests and the rest are refused with 503",
+        what: "the queue is bounded and what does not fit is refused with 503",
         cause: Some("overload-shedding"),
         accept: &[],
         apply: |setup, strength, _| {

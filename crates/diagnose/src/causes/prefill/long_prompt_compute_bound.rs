@@ -7,6 +7,7 @@ use crate::causes::shared::{prompt_work_is_felt, prompts_are_long, requests_wait
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
 pub(in crate::causes) static CAUSE: Cause = Cause {
@@ -75,9 +76,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .requires(prompt_work_is_felt(e))
         .requires(objective_is_missed(e))
         .refuted_by(requests_wait(e))
-        .supports(Test::Unknown(
-            "the hardware's compute bound is not known here, so 'as fast as it can be' is not proven".into(),
-        ))
+        .supports(card_is_the_limit(e))
         .at_most_likely(0.55);
     let prompt = Tokens(e.mean(Signal::TokensPromptEach).unwrap_or(0.0));
     let says =
@@ -90,6 +89,28 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         says: format!("{} of prefill per request, {share} of its life", Seconds(prefill)),
     };
     w.conclude(says, impact)
+}
+
+/// The card computes prompts about as fast as it can.
+fn card_is_the_limit(e: &Evidence<'_>) -> Test {
+    let floor = e.floor.as_ref().ok().and_then(|f| Some((f.prefill?, f)));
+    let (Some((least, floor)), Some(prefill)) = (floor, e.account.prefill) else {
+        return Test::Unknown(
+            "the hardware's compute bound is not known here, so 'as fast as it can be' is not proven".into(),
+        );
+    };
+    let times = prefill.value / least.max(f64::MIN_POSITIVE);
+    let says = format!(
+        "prefill takes {}, {times:.1} times the {} that {} needs at its peak",
+        Seconds(prefill.value),
+        Seconds(least),
+        floor.gpu
+    );
+    if times <= e.limit(Limit::RoofBad) {
+        Test::Holds(e.derived(says, Seconds(least), "2 × parameters × prompt / peak FLOP/s"))
+    } else {
+        Test::Unknown(format!("{says}: others' prompts, the host or slow kernels have a part in it"))
+    }
 }
 
 /// A long prompt's price is a problem only where somebody wants the token sooner.
