@@ -189,7 +189,9 @@ fn standstill(e: &Evidence<'_>) -> Option<String> {
         let times = &e.observed.times;
         let moved = (1..times.len())
             .rev()
-            .find(|&i| matches!((tokens.at(i - 1), tokens.at(i)), (Some(a), Some(b)) if b > a))?;
+            .find(|&i| matches!((tokens.at(i - 1), tokens.at(i)), (Some(a), Some(b)) if b > a))
+            // It may have stood still from the start.
+            .unwrap_or(0);
         let still = times.last()?.since(times[moved]);
         (held >= 1.0 && still.get() >= quiet).then(|| {
             let which = instance.engine.as_deref().filter(|_| e.observed.instances().len() > 1);

@@ -30,7 +30,7 @@ fn judge_by_server(e: &Evidence<'_>, objective: &Objective) -> ObjectiveResult {
         objective: objective.to_string(),
         met,
         measured,
-        asked: Some(objective.clone()),
+        asked: Some(*objective),
     };
     if objective.metric == ObjectiveMetric::Errors {
         return match e.failed_share() {

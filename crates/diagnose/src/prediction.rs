@@ -22,7 +22,7 @@ pub struct Prediction {
     /// Requests per second by which the queue still grows; absent where the load fits.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub queue_growth: Option<Quantity>,
-    /// Whether what is missed gets better by it: a missed objective, or what the finding costs.
+    /// Whether a missed objective comes nearer by it; without one, whether anything gets better.
     pub helps: bool,
     /// How well the model replays what was measured.
     pub fit: Fit,

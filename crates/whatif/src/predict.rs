@@ -1,7 +1,7 @@
 //! From a diagnosis to what its remedies would do.
 
 use intriage_case::{Objective, ObjectiveMetric, Statistic};
-use intriage_diagnose::{Diagnosis, Estimate, Foreseen, ImpactOn, Prediction, Status};
+use intriage_diagnose::{Diagnosis, Estimate, Foreseen, Prediction, Status};
 use intriage_engines::Observed;
 
 use crate::calibrate::calibrate;
@@ -61,7 +61,7 @@ pub fn predict(observed: &Observed, diagnosis: &Diagnosis) -> Foresight {
 /// Less than this share of a time is no gain.
 const GAIN: f64 = 0.05;
 
-/// Whether a missed objective comes nearer; without one, whether what the finding costs gets less.
+/// Whether a missed objective comes nearer; without one, whether anything gets better.
 fn helps(diagnosis: &Diagnosis, p: &Prediction) -> bool {
     let better = |before: Estimate, after: Estimate| after.value.value < before.value.value * (1.0 - GAIN);
     let missed =
@@ -73,18 +73,9 @@ fn helps(diagnosis: &Diagnosis, p: &Prediction) -> bool {
     if judged.peek().is_some() {
         return judged.any(|better| better);
     }
-    let on = diagnosis.findings.first().and_then(|f| f.impact.as_ref()).map(|impact| impact.on);
-    match on {
-        Some(ImpactOn::Tpot) => better(p.before.itl.p95, p.after.itl.p95),
-        Some(ImpactOn::Ttft) => better(p.before.ttft.p95, p.after.ttft.p95),
-        // Longer answers, throughput: any of them.
-        _ => {
-            better(p.before.ttft.p95, p.after.ttft.p95)
-                || better(p.before.itl.p95, p.after.itl.p95)
-                || better(p.after.tokens, p.before.tokens)
-                || p.queue_growth.is_none()
-        }
-    }
+    better(p.before.ttft.p95, p.after.ttft.p95)
+        || better(p.before.itl.p95, p.after.itl.p95)
+        || better(p.after.tokens, p.before.tokens)
 }
 
 /// The figure an objective bounds, where it is one of those foreseen.
