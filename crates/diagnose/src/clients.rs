@@ -30,7 +30,7 @@ impl Clients {
     pub(crate) fn of(e: &Evidence<'_>) -> Result<Self, String> {
         let all = &e.observed.client;
         if all.is_empty() {
-            return Err("no client's record of the requests was given (client.jsonl)".into());
+            return Err("no client's record of the requests was given (--client FILE)".into());
         }
         let (Some(from), Some(to)) = (e.observed.times.first(), e.observed.times.last()) else {
             return Err("there is no window to compare the client's record with".into());

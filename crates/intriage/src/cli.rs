@@ -125,6 +125,10 @@ pub(crate) struct CheckArgs {
     /// A server log (repeatable).
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Vec<PathBuf>,
+    /// What the clients saw: one JSON object a line with sent (Unix ms) and, in seconds after it, connect,
+    /// headers, first, last, gap_p50; chunks, tokens, status, error.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) client: Option<PathBuf>,
     /// Save everything collected as a case file.
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,

@@ -107,6 +107,37 @@ fn the_demo_lists_its_faults_and_refuses_others() {
 }
 
 #[test]
+fn what_the_clients_saw_can_be_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.jsonl");
+    let healthy = recording("vllm-h200-healthy");
+    let start: u64 = std::fs::read_dir(healthy.join("metrics"))
+        .unwrap()
+        .filter_map(|e| e.unwrap().path().file_stem()?.to_str()?.parse().ok())
+        .min()
+        .unwrap();
+    // A second late, and then faster than tokens are made.
+    let rows: Vec<String> = (0..200)
+        .map(|i| {
+            format!(
+                r#"{{"sent":{},"headers":1.1,"first":1.1,"last":1.2,"gap_p50":0.0001,"status":200}}"#,
+                start + i * 90
+            )
+        })
+        .collect();
+    std::fs::write(&path, rows.join("\n")).unwrap();
+    let check = |file: &str| {
+        intriage(&["check", healthy.to_str().unwrap(), "--client", file, "--slo", "ttft.p95=500ms"])
+    };
+    let output = check(path.to_str().unwrap());
+    assert!(stdout(&output).contains("proxy-response-buffering · confirmed"), "{}", stdout(&output));
+    std::fs::write(&path, "nonsense").unwrap();
+    let output = check(path.to_str().unwrap());
+    assert_eq!(code(&output), 4);
+    assert!(stderr(&output).contains("line 1"), "{}", stderr(&output));
+}
+
+#[test]
 fn the_readme_shows_a_real_verdict() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     let shown = readme.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();

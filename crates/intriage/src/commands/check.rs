@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use intriage_case::{Case, Intent, Objective, Profile};
+use intriage_case::{Case, Intent, Objective, Profile, layout};
 use intriage_diagnose::diagnose;
 use intriage_engines::read;
 use intriage_observe::{Access, Address, Limits, Watch, open, read_log, redact_command_line, save};
@@ -19,7 +19,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
     let thresholds = settings.thresholds()?;
     let asked = asked_intent(args, &settings)?;
     // Opened now so that a typo shows at once, read after the window so that what happens in it is seen.
-    for path in &args.log {
+    for path in args.log.iter().chain(&args.client) {
         std::fs::File::open(path)
             .map_err(|e| Failure::File { path: path.display().to_string(), why: e.to_string() })?;
     }
@@ -33,6 +33,14 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
     }
     for path in &args.log {
         case.add_log(read_log(path)?);
+    }
+    if let Some(path) = &args.client {
+        // Written by others like a log, and read with its limits.
+        layout::add(&mut case, "client.jsonl", read_log(path)?.text.into_bytes());
+        if case.client.is_empty() {
+            let why = case.notes.last().cloned().unwrap_or_else(|| "it holds no request".into());
+            return Err(Failure::File { path: path.display().to_string(), why });
+        }
     }
     let mut diagnosis = diagnose(&case, &thresholds);
     if let Some(model) = &args.model

@@ -23,7 +23,14 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Outcome, Failure> {
     if let Some(path) = &args.trace {
         let file = |why: String| Failure::File { path: path.display().to_string(), why };
         let text = std::fs::read_to_string(path).map_err(|e| file(e.to_string()))?;
-        setup.workload.arrivals = Arrivals::Trace(trace::read(&text).map_err(|e| file(e.to_string()))?);
+        let rows = trace::read(&text).map_err(|e| file(e.to_string()))?;
+        let last = rows.last().map_or(Seconds(0.0), |row| row.at.seconds());
+        anstream::eprintln!(
+            "{}: {} requests over {last} are sent instead of the fault's own",
+            path.display(),
+            rows.len()
+        );
+        setup.workload.arrivals = Arrivals::Trace(rows);
     }
     let config = ServeConfig::of(&setup, args.seed);
     config.check().map_err(|e| Failure::Usage(e.to_string()))?;

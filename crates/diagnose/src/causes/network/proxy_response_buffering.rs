@@ -115,6 +115,6 @@ mod tests {
     fn without_a_client_it_cannot_be_seen() {
         let j = Given::vllm("0.28.0").observed(LatencyTtft, &[(0.022, 200.0)]).judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::CannotTell);
-        assert!(j.missing[0].contains("client.jsonl"), "{:?}", j.missing);
+        assert!(j.missing[0].contains("--client"), "{:?}", j.missing);
     }
 }

@@ -69,7 +69,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     let share = Ratio::of(hung.len() as f64, all.len() as f64).unwrap_or(Ratio(0.0));
     let says = hung.first().map_or(String::new(), |h| {
         format!(
-            "engine {} of {} has given no token for {} and still gets requests: {} hang in it",
+            "engine {} of {} has given no token for {} while the others serve: at least {} hang in it",
             h.name,
             all.len(),
             h.still,
