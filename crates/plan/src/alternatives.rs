@@ -120,5 +120,6 @@ fn short(unfit: &Unfit) -> String {
         Unfit::Window { pool, window, .. } => {
             format!("the pool of {pool} is less than --max-model-len {window}")
         }
+        Unfit::Nothing => "nothing says what would serve".to_owned(),
     }
 }

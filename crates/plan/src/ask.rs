@@ -4,7 +4,6 @@ use intriage_case::{Objective, PerSecond, Ratio, Requests, Tokens};
 use intriage_physics::model::Layer;
 use intriage_physics::{Gpu, KvDtype, ModelShape};
 use intriage_simulate::Lengths;
-use intriage_simulate::workload::LengthRange;
 
 use crate::assumptions::LENGTH_VARIATION;
 use crate::measured::Measured;
@@ -70,9 +69,9 @@ pub struct Traffic {
     /// Mean answer length.
     pub osl: Tokens,
     /// Lengths of prompts, as seen; log-normal where nothing was seen.
-    pub prompts: Option<Vec<LengthRange>>,
+    pub prompts: Option<Lengths>,
     /// Lengths of answers, as seen.
-    pub answers: Option<Vec<LengthRange>>,
+    pub answers: Option<Lengths>,
     /// Coefficient of variation of lengths that were not seen.
     pub variation: Ratio,
     /// Share of an average prompt that is found in the prefix cache.
@@ -100,8 +99,8 @@ impl Traffic {
 
     /// Distributions of prompt and answer lengths within a window.
     pub(crate) fn lengths(&self, window: u32) -> (Lengths, Lengths) {
-        let draw = |mean: Tokens, seen: &Option<Vec<LengthRange>>, most: u32| match seen {
-            Some(ranges) => Lengths::Ranges(ranges.clone()),
+        let draw = |mean: Tokens, seen: &Option<Lengths>, most: u32| match seen {
+            Some(seen) => seen.clone(),
             None => Lengths::LogNormal { mean, variation: self.variation, most: most.max(1) },
         };
         let osl = self.osl.get().ceil() as u32;

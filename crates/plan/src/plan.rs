@@ -9,9 +9,11 @@ use crate::ask::{Ask, Deployed, Headroom};
 use crate::assumptions::{
     GRAPHS, HOST_PER_SEQUENCE, HOST_PER_STEP, TYPICAL_BATCH, UTILISATION, engine_defaults, middle,
 };
-use crate::capacity::Capacity;
+use crate::capacity::{Capacity, Limit};
 use crate::fleet::Fleet;
 use crate::instance::Instance;
+use crate::limits::CeilingOf;
+use crate::measured::Measured;
 use crate::memory::{MemoryAccount, Pool};
 use crate::search::caution;
 
@@ -98,7 +100,7 @@ pub fn plan(ask: &Ask, tick: &mut dyn FnMut()) -> Plan {
     let instance = match Instance::of(ask, ask.deployed.as_ref(), ask.limits) {
         Ok(instance) => instance,
         Err(unfit) => {
-            plan.memory = Some(MemoryAccount::of(unfit.budget()));
+            plan.memory = unfit.budget().map(MemoryAccount::of);
             plan.verdict.answer = ask.deployed.as_ref().map_or_else(String::new, |own| unfit.says(own));
             plan.assumptions = assumptions(ask, None);
             plan.compare(ask, None, tick);
@@ -126,6 +128,7 @@ pub fn plan(ask: &Ask, tick: &mut dyn FnMut()) -> Plan {
         plan.fleet = Fleet::of(ask, best.rate, instance.gpus, best.e2e_mean);
     }
     plan.verdict = verdict(ask, &capacity, plan.fleet.as_ref());
+    plan.notes.extend(recorded_limit(ask, &capacity));
     plan.capacity = Some(capacity);
     plan.compare(ask, Some(&instance), tick);
     plan
@@ -191,9 +194,51 @@ fn notes(ask: &Ask) -> Vec<String> {
         notes.extend(deployed.model.notes.iter().cloned());
     }
     if let Some(measured) = &ask.measured {
-        notes.extend(measured.notes.iter().cloned());
+        notes.extend(recorded(ask, measured));
     }
     notes
+}
+
+/// What the recorded server's own state means for the plan.
+fn recorded(ask: &Ask, measured: &Measured) -> Vec<String> {
+    let mut notes = Vec::new();
+    if measured.is_overloaded() {
+        notes.push(format!(
+            "the recorded server was overloaded: {} came and {} were served; the demand is what came",
+            Quantity::from(measured.arrived),
+            Quantity::from(measured.served)
+        ));
+    }
+    if !measured.prefix_cache && ask.traffic.prefix_share.get() > 0.0 {
+        notes.push(
+            "the recorded server has no prefix cache; --prefix-share plans as if it were switched on".into(),
+        );
+    }
+    notes
+}
+
+/// Where a setting of the recorded server is what stops an instance, so that more of the same is bought.
+fn recorded_limit(ask: &Ask, capacity: &Capacity) -> Option<String> {
+    let measured = ask.measured.as_ref()?;
+    let lowest = capacity.ceilings.first()?;
+    let stops = |limit: Limit, ceiling: CeilingOf| {
+        let binds = capacity.binding.limit == limit;
+        binds || (lowest.of == ceiling && capacity.binding.limit == Limit::Nothing)
+    };
+    if stops(Limit::SequenceCap, CeilingOf::SequenceCap) && ask.limits.max_sequences.is_none() {
+        let cap = measured.limits.max_sequences?;
+        return Some(format!(
+            "the recorded --max-num-seqs {cap} stops an instance, not the GPU: raise it before adding machines (--max-num-seqs plans with another)"
+        ));
+    }
+    if stops(Limit::KvPool, CeilingOf::KvPool) && ask.deployed.is_none() {
+        let pool = measured.pool;
+        return Some(measured.pool_possible.map_or_else(
+            || format!("the recorded KV pool of {pool} stops an instance: a larger one (more memory, fp8 keys and values) comes before more machines"),
+            |possible| format!("the recorded KV pool of {pool} stops an instance: --num-gpu-blocks-override cut it from {possible}, so take that off before adding machines"),
+        ));
+    }
+    None
 }
 
 /// An objective that no software could meet on this hardware, with the number.
@@ -266,14 +311,19 @@ fn assumptions(ask: &Ask, instance: Option<&Instance>) -> Vec<String> {
         }
     }
     if let Some(measured) = &ask.measured {
+        let step = &measured.step;
         all.push(format!(
-            "speed as measured: {} between tokens at {:.0} running requests; a larger batch is extrapolated",
+            "speed as fitted until a replay of the case shows its latencies: a step takes {}, {} more for a prompt token, {} for a running request, and {} for a thousand tokens of context",
+            step.base,
+            step.per_prompt_token,
+            step.per_sequence,
+            Seconds(step.per_context_token.get() * 1000.0),
+        ));
+        all.push(format!(
+            "{} between tokens at {:.0} running requests was measured; a larger batch is extrapolated",
             measured.itl,
             measured.batch.get()
         ));
-        if ask.deployed.is_none() && measured.step(Tokens(1.0)).per_context_token.get() == 0.0 {
-            all.push("nothing tells what a longer context costs a step: it counts as free, so the limit is optimistic".into());
-        }
     }
     let traffic = &ask.traffic;
     let spread = if traffic.prompts.is_some() || traffic.answers.is_some() {
