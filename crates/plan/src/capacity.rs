@@ -25,6 +25,8 @@ pub struct Capacity {
     pub knee: Option<PerSecond<Requests>>,
     /// The highest rate that holds the objectives; absent where none does.
     pub at_objectives: Option<RatePoint>,
+    /// The lowest and the highest such rate among simulations that differ by chance alone.
+    pub by_chance: Option<(PerSecond<Requests>, PerSecond<Requests>)>,
     /// What stops it there.
     pub binding: Binding,
 }
@@ -107,7 +109,8 @@ impl Capacity {
             .step_by(stride)
             .map(|share| {
                 tick();
-                RatePoint::of(&trial(ask, instance, PerSecond(Requests(lowest * share))), &ask.objectives)
+                let rate = PerSecond(Requests(lowest * share));
+                RatePoint::of(&trial(ask, instance, rate, ask.seed), &ask.objectives)
             })
             .collect();
         let at_objectives = found.holds.as_ref().map(|trial| RatePoint::of(trial, &ask.objectives));
@@ -121,6 +124,7 @@ impl Capacity {
             ceilings,
             sweep,
             at_objectives,
+            by_chance: found.by_chance,
             binding,
         }
     }

@@ -126,6 +126,7 @@ pub fn plan(ask: &Ask, tick: &mut dyn FnMut()) -> Plan {
     let capacity = Capacity::of(ask, &instance, tick);
     if let Some(best) = capacity.at_objectives {
         plan.fleet = Fleet::of(ask, best.rate, instance.gpus, best.e2e_mean);
+        plan.notes.extend(spread(ask, &instance, &capacity));
     }
     plan.verdict = verdict(ask, &capacity, plan.fleet.as_ref());
     plan.notes.extend(recorded_limit(ask, &capacity));
@@ -199,12 +200,31 @@ fn notes(ask: &Ask) -> Vec<String> {
     notes
 }
 
+/// The range of machines, where chance moves the answer by more than one instance either way.
+fn spread(ask: &Ask, instance: &Instance, capacity: &Capacity) -> Option<String> {
+    let best = capacity.at_objectives?;
+    let (slowest, fastest) = capacity.by_chance?;
+    let count = |rate| Some(Fleet::of(ask, rate, instance.gpus, best.e2e_mean)?.needed);
+    let (needed, most, fewest) = (count(best.rate)?, count(slowest)?, count(fastest)?);
+    let far = most.instances > needed.instances + 1 || fewest.instances + 1 < needed.instances;
+    far.then(|| {
+        format!(
+            "chance moves this: simulations that differ by their random draws alone give {} to {}, {} to {} an instance; the plan takes the middle one",
+            fewest.gpus,
+            most.gpus_text(),
+            Quantity::from(slowest),
+            Quantity::from(fastest)
+        )
+    })
+}
+
 /// What the recorded server's own state means for the plan.
 fn recorded(ask: &Ask, measured: &Measured) -> Vec<String> {
     let mut notes = Vec::new();
     if measured.is_overloaded() {
+        let demand = if ask.traffic.rate == measured.arrived { "; the demand is what came" } else { "" };
         notes.push(format!(
-            "the recorded server was overloaded: {} came and {} were served; the demand is what came",
+            "the recorded server was overloaded: {} came and {} were served{demand}",
             Quantity::from(measured.arrived),
             Quantity::from(measured.served)
         ));
