@@ -75,17 +75,22 @@ impl Instance {
         let live = live(ask, window);
         let full = budget.concurrency(&on, Tokens(f64::from(window)));
         let running = budget.concurrency(&on, live.mean);
+        let pool = Pool::new(
+            Some(deployed.kv_bytes_per_token(live.mean)),
+            (window, full),
+            (live, running),
+            ask.traffic.shared(),
+        );
         let around = Around {
             prompt: ask.traffic.computed(),
             context: live.mean,
-            sequences: max_sequences.min(running.get() as u32).max(1),
+            sequences: max_sequences.min(pool.concurrency_live.get() as u32).max(1),
             token_budget,
         };
         let mut step = step_time(&on, around);
         if let (Some(measured), Some(own)) = (&ask.measured, &ask.deployed) {
             step = calibration(measured, own, around).apply(step);
         }
-        let pool = Pool::new(Some(deployed.kv_bytes_per_token(live.mean)), (window, full), (live, running));
         let engine = engine(step, pool.tokens, window, max_sequences, token_budget);
         Ok(Self { engine, gpus: deployed.tp, budget: Some(budget), pool })
     }
@@ -101,6 +106,7 @@ impl Instance {
             measured.bytes_per_token,
             (window, hold(f64::from(window))),
             (live, hold(live.mean.get())),
+            ask.traffic.shared(),
         );
         let sequences = limits.max_sequences.or(seen.max_sequences).unwrap_or(256);
         let token_budget = limits.token_budget.or(seen.token_budget).unwrap_or(2048);

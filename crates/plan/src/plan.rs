@@ -1,15 +1,15 @@
 //! The plan: one call from an ask to an answer.
 
-use intriage_case::{Objective, ObjectiveMetric, PerSecond, Quantity, Ratio, Requests, Seconds, Tokens};
+use intriage_case::{Objective, ObjectiveMetric, PerSecond, Ratio, Requests, Seconds, Tokens};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::alternatives::{Alternative, changes, judge};
+use crate::alternatives::{Alternative, TOKEN_BUDGET, changes, judge};
 use crate::ask::{Ask, Deployed, Headroom};
 use crate::assumptions::{
     GRAPHS, HOST_PER_SEQUENCE, HOST_PER_STEP, TYPICAL_BATCH, UTILISATION, engine_defaults, middle,
 };
-use crate::capacity::{Capacity, Limit};
+use crate::capacity::{Capacity, Limit, rate_text};
 use crate::fleet::Fleet;
 use crate::instance::Instance;
 use crate::limits::CeilingOf;
@@ -141,17 +141,34 @@ impl Plan {
         let Some(deployed) = &ask.deployed else { return };
         let changes = changes(ask, deployed, instance);
         self.alternatives = changes.iter().map(|change| judge(ask, change, tick)).collect();
+        self.alternatives.sort_by_key(|alternative| alternative.gpus.unwrap_or(u64::MAX));
+        self.advise_budget();
         if self.verdict.works {
             return;
         }
         for alternative in &self.alternatives {
             if let (Some(rate), Some(gpus)) = (alternative.per_instance, alternative.gpus) {
-                let rate = Quantity::from(rate);
+                let rate = rate_text(rate);
                 self.verdict.instead.push(format!("{}: {rate} an instance, {gpus} GPUs", alternative.change));
             }
         }
         if self.verdict.instead.is_empty() {
             self.verdict.instead.push("none of the alternatives below works either: take a larger GPU, shorter lengths or wider objectives".to_owned());
+        }
+    }
+
+    /// Where prompts of others are what stops an instance: the token budget that was found to help.
+    fn advise_budget(&mut self) {
+        let Some(capacity) = &mut self.capacity else { return };
+        let own = capacity.at_objectives.map_or(0.0, |best| best.rate.0.get());
+        let budget = self.alternatives.iter().find(|a| a.change.starts_with(TOKEN_BUDGET));
+        if capacity.binding.limit == Limit::Pace
+            && let Some(budget) = budget
+            && let Some(rate) = budget.per_instance
+            && rate.0.get() > own * 1.05
+        {
+            let advice = format!("; {} holds up to {}", budget.change, rate_text(rate));
+            capacity.binding.says.push_str(&advice);
         }
     }
 
@@ -212,8 +229,8 @@ fn spread(ask: &Ask, instance: &Instance, capacity: &Capacity) -> Option<String>
             "chance moves this: simulations that differ by their random draws alone give {} to {}, {} to {} an instance; the plan takes the middle one",
             fewest.gpus,
             most.gpus_text(),
-            Quantity::from(slowest),
-            Quantity::from(fastest)
+            rate_text(slowest),
+            rate_text(fastest)
         )
     })
 }
@@ -225,8 +242,8 @@ fn recorded(ask: &Ask, measured: &Measured) -> Vec<String> {
         let demand = if ask.traffic.rate == measured.arrived { "; the demand is what came" } else { "" };
         notes.push(format!(
             "the recorded server was overloaded: {} came and {} were served{demand}",
-            Quantity::from(measured.arrived),
-            Quantity::from(measured.served)
+            rate_text(measured.arrived),
+            rate_text(measured.served)
         ));
     }
     if !measured.prefix_cache && ask.traffic.prefix_share.get() > 0.0 {
@@ -304,8 +321,8 @@ fn verdict(ask: &Ask, capacity: &Capacity, fleet: Option<&Fleet>) -> Verdict {
         "{} ({}) for {} with {room}: one instance holds the objectives up to {}",
         needed.instances_text(),
         needed.gpus_text(),
-        Quantity::from(ask.traffic.rate),
-        Quantity::from(fleet.per_instance),
+        rate_text(ask.traffic.rate),
+        rate_text(fleet.per_instance),
     );
     Verdict { works: true, answer, instead: Vec::new() }
 }
