@@ -226,6 +226,8 @@ fn binding(ask: &Ask, instance: &Instance, found: &Found) -> Binding {
             Limit::SequenceCap,
             format!("{:.1} of {cap} places in the batch are taken on average", outcome.running.get()),
         )
+    } else if found.holds.is_none() {
+        (Limit::PromptWork, "one request alone takes that long".to_owned())
     } else {
         (Limit::PromptWork, "the steps are filled with prompts".to_owned())
     };

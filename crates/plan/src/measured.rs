@@ -45,11 +45,12 @@ pub struct Measured {
 /// Why a case is not enough to plan from.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum MeasuredError {
-    /// There are no scrapes to compare.
-    #[error(
-        "the case cannot be planned from: it holds {0} scrapes of metrics, and two are the least (metrics/<unix_ms>.txt)"
-    )]
-    Scrapes(usize),
+    /// There are no metrics at all.
+    #[error("the case cannot be planned from: there is no readable scrape in it (metrics/<unix_ms>.txt)")]
+    NoScrape,
+    /// There is nothing to compare the metrics with.
+    #[error("the case cannot be planned from: one scrape shows no rates, two are the least")]
+    OneScrape,
     /// Nothing finished in the window.
     #[error("the case cannot be planned from: no request finished while it was watched")]
     Idle,
@@ -65,8 +66,10 @@ impl Measured {
     /// Reads a case into what was measured and the traffic it saw.
     pub fn read(case: &Case) -> Result<(Self, Traffic), MeasuredError> {
         let observed = read(case);
-        if observed.times.len() < 2 {
-            return Err(MeasuredError::Scrapes(observed.times.len()));
+        match observed.times.len() {
+            0 => return Err(MeasuredError::NoScrape),
+            1 => return Err(MeasuredError::OneScrape),
+            _ => {}
         }
         let calibration = calibrate(&observed).map_err(|why| match why {
             WhyNot::TooFew { finished, .. } if finished <= 0.0 => MeasuredError::Idle,

@@ -130,6 +130,7 @@ pub fn plan(ask: &Ask, tick: &mut dyn FnMut()) -> Plan {
     }
     plan.verdict = verdict(ask, &capacity, plan.fleet.as_ref());
     plan.notes.extend(recorded_limit(ask, &capacity));
+    plan.notes.extend(beyond_recorded(ask, &capacity));
     plan.capacity = Some(capacity);
     plan.compare(ask, Some(&instance), tick);
     plan
@@ -252,6 +253,21 @@ fn recorded(ask: &Ask, measured: &Measured) -> Vec<String> {
         );
     }
     notes
+}
+
+/// A batch this many times the recorded one is a guess.
+const FAR: f64 = 3.0;
+
+/// Where the plan runs far larger batches than were ever measured.
+fn beyond_recorded(ask: &Ask, capacity: &Capacity) -> Option<String> {
+    let measured = ask.measured.as_ref()?;
+    let planned = capacity.at_objectives?.running.get();
+    (planned > FAR * measured.batch.get()).then(|| {
+        format!(
+            "at its limit an instance would run {planned:.0} requests at once, the recorded server ran {:.0}: the limit is an extrapolation, so hold it against a load test",
+            measured.batch.get()
+        )
+    })
 }
 
 /// Where a setting of the recorded server is what stops an instance, so that more of the same is bought.
