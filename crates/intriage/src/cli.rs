@@ -223,7 +223,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, allow_negative_numbers = true, value_name = "SHARE", value_parser = share, conflicts_with = "growth")]
     pub(crate) spare: Option<f64>,
     /// Growth in demand to leave room for, instead of spare capacity.
-    #[arg(long, allow_negative_numbers = true, value_name = "SHARE", value_parser = share)]
+    #[arg(long, allow_negative_numbers = true, value_name = "SHARE", value_parser = growth)]
     pub(crate) growth: Option<f64>,
     /// Price of one GPU for an hour, in any currency.
     #[arg(long, allow_negative_numbers = true)]
@@ -241,6 +241,15 @@ fn share(text: &str) -> Result<f64, String> {
     let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 0.01));
     let number = number.trim().parse::<f64>();
     number.map(|n| n * scale).map_err(|_| format!("{text:?} is not a share: write 25% or 0.25"))
+}
+
+/// A share too, of which more than ten is a forgotten percent sign.
+fn growth(text: &str) -> Result<f64, String> {
+    let value = share(text)?;
+    if value > 10.0 && !text.ends_with('%') {
+        return Err(format!("{text} would be {:.0} %: write {text}% or {:.2}", value * 100.0, value / 100.0));
+    }
+    Ok(value)
 }
 
 /// What a schema can be printed of.

@@ -85,6 +85,8 @@ fn nonsense_exits_2_and_names_the_flag() {
         (&["--spare", "100%"], &["--spare"]),
         (&["--spare", "25%", "--growth", "25%"], &["--growth"]),
         (&["--growth", "-1"], &["--growth"]),
+        (&["--growth", "50"], &["--growth", "5000 %", "50%"]),
+        (&["--isl", "4000000000"], &["--isl", "100,000,000"]),
         (&["--utilization", "1.2"], &["--utilization"]),
         (&["--utilization", "0"], &["--utilization"]),
         (&["--max-model-len", "100"], &["--isl 512", "--osl 64", "100 tokens"]),
@@ -105,9 +107,9 @@ fn nonsense_exits_2_and_names_the_flag() {
             .collect();
         fails_with(&intriage(&[&base[..], more].concat()), more, hints);
     }
-    for rate in ["0", "-3", "nan", "inf"] {
+    for rate in ["0", "-3", "nan", "inf", "1e12"] {
         let args = [&BASE[..9], &["--rate", rate]].concat();
-        fails_with(&intriage(&args), &args, &["--rate"]);
+        fails_with(&intriage(&args), &args, &["--rate", "1,000,000,000"]);
     }
 }
 
@@ -166,11 +168,66 @@ fn a_recording_brings_its_rate_lengths_and_speed() {
     assert_eq!(plan["asked"]["gpu"], "NVIDIA H200");
     assert_eq!(plan["asked"]["isl"], 542.0);
     assert!(plan["memory"].is_null() && plan["alternatives"].as_array().unwrap().is_empty());
-    // A llama.cpp server tells too little, an idle one nothing.
-    for little in [recording("llamacpp-healthy"), root().join("fixtures/h200/vllm-h200-idle")] {
+    // A llama.cpp server tells too little, an idle one nothing, a log alone no metrics.
+    let log = tempfile::tempdir().unwrap();
+    std::fs::write(log.path().join("server.log"), "INFO: started").unwrap();
+    for (little, why) in [
+        (recording("llamacpp-healthy"), "llama.cpp does not expose latency.ttft"),
+        (root().join("fixtures/h200/vllm-h200-idle"), "no request finished"),
+        (log.path().to_owned(), "no readable scrape"),
+    ] {
         let output = intriage(&["plan", "--from", little.to_str().unwrap()]);
         assert_eq!(code(&output), 4, "{}", stdout(&output));
-        assert!(stderr(&output).contains("cannot be planned from"), "{}", stderr(&output));
+        for part in ["cannot be planned from", why, "--model and --gpu"] {
+            assert!(stderr(&output).contains(part), "{part}: {}", stderr(&output));
+        }
+    }
+}
+
+fn from_fixture(name: &str, more: &[&str]) -> serde_json::Value {
+    let folder = root().join("fixtures").join(name);
+    let output = intriage(&[&["plan", folder.to_str().unwrap(), "--format", "json"], more].concat());
+    assert!(code(&output) < 2, "{name}: {}", stderr(&output));
+    json(&output)
+}
+
+fn notes(plan: &serde_json::Value) -> String {
+    plan["notes"].to_string()
+}
+
+#[test]
+fn the_same_load_on_a_slower_server_takes_no_fewer_machines() {
+    let load = ["--isl", "500", "--osl", "128", "--rate", "10"];
+    let holds = |name: &str| from_fixture(name, &load)["fleet"]["per_instance"].as_f64().unwrap();
+    for (healthy, eager) in [
+        ("recordings/vllm-h200-healthy", "recordings/vllm-h200-eager"),
+        ("h200/vllm-h200-healthy30", "h200/vllm-h200-eager8"),
+    ] {
+        let (healthy_holds, eager_holds) = (holds(healthy), holds(eager));
+        assert!(eager_holds < healthy_holds, "{eager} {eager_holds}, {healthy} {healthy_holds}");
+    }
+    // Servers full of prompts were read as slow decoders that hold nothing.
+    for saturated in ["recordings/vllm-h200-longprompt2", "h200/vllm-h200-prefixoff4500"] {
+        assert!(holds(saturated) > 20.0, "{saturated}");
+    }
+}
+
+#[test]
+fn an_overloaded_recording_is_planned_for_what_came_and_names_its_own_limit() {
+    for (name, came, served, limit) in [
+        ("recordings/vllm-h200-kvsmall", 15.2, 4.9, "cut it from 931,584 tokens"),
+        ("recordings/vllm-h200-maxseqs4", 6.6, 5.6, "--max-num-seqs 4 stops"),
+        ("h200/vllm-h200-maxseqs8", 26.6, 9.0, "--max-num-seqs 8 stops"),
+    ] {
+        let plan = from_fixture(name, &[]);
+        let rate = plan["asked"]["rate"].as_f64().unwrap();
+        assert!((rate / came - 1.0).abs() < 0.03, "{name}: {rate}");
+        assert!(notes(&plan).contains(limit), "{name}: {}", notes(&plan));
+        // What it can do at most is what it did while requests queued.
+        let most = plan["capacity"]["ceilings"][0]["rate"].as_f64().unwrap();
+        assert!((most / served - 1.0).abs() < 0.2, "{name}: {most} instead of {served}");
+        let bytes = plan["pool"]["bytes_per_token"].as_f64().unwrap();
+        assert!((bytes / 131_072.0 - 1.0).abs() < 0.001, "{name}: {bytes}");
     }
 }
 

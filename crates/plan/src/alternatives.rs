@@ -40,6 +40,8 @@ pub(crate) struct Change {
 
 const WEIGHTS: [&str; 3] = ["bf16", "fp8", "int4"];
 const SIZES: [u32; 4] = [1, 2, 4, 8];
+/// The flag of the token budget.
+pub(crate) const TOKEN_BUDGET: &str = "--max-num-batched-tokens";
 /// Token budgets are set in such steps.
 const BUDGET_STEP: u32 = 128;
 
@@ -63,7 +65,7 @@ pub(crate) fn changes(ask: &Ask, deployed: &Deployed, asked: Option<&Instance>) 
     }
     if let Some(budget) = asked.and_then(|instance| gentle_budget(ask, instance)) {
         let limits = EngineLimits { token_budget: Some(budget), ..ask.limits };
-        add(format!("--max-num-batched-tokens {budget}"), deployed.clone(), limits);
+        add(format!("{TOKEN_BUDGET} {budget}"), deployed.clone(), limits);
     }
     all
 }
@@ -120,5 +122,6 @@ fn short(unfit: &Unfit) -> String {
         Unfit::Window { pool, window, .. } => {
             format!("the pool of {pool} is less than --max-model-len {window}")
         }
+        Unfit::Nothing => "nothing says what would serve".to_owned(),
     }
 }

@@ -4,7 +4,6 @@ use intriage_case::{Objective, PerSecond, Ratio, Requests, Tokens};
 use intriage_physics::model::Layer;
 use intriage_physics::{Gpu, KvDtype, ModelShape};
 use intriage_simulate::Lengths;
-use intriage_simulate::workload::LengthRange;
 
 use crate::assumptions::LENGTH_VARIATION;
 use crate::measured::Measured;
@@ -70,9 +69,9 @@ pub struct Traffic {
     /// Mean answer length.
     pub osl: Tokens,
     /// Lengths of prompts, as seen; log-normal where nothing was seen.
-    pub prompts: Option<Vec<LengthRange>>,
+    pub prompts: Option<Lengths>,
     /// Lengths of answers, as seen.
-    pub answers: Option<Vec<LengthRange>>,
+    pub answers: Option<Lengths>,
     /// Coefficient of variation of lengths that were not seen.
     pub variation: Ratio,
     /// Share of an average prompt that is found in the prefix cache.
@@ -98,10 +97,15 @@ impl Traffic {
         Tokens(self.isl.get() * (1.0 - self.prefix_share.get()))
     }
 
+    /// Tokens that all prompts begin with.
+    pub(crate) fn shared(&self) -> Tokens {
+        Tokens(self.isl.get() * self.prefix_share.get())
+    }
+
     /// Distributions of prompt and answer lengths within a window.
     pub(crate) fn lengths(&self, window: u32) -> (Lengths, Lengths) {
-        let draw = |mean: Tokens, seen: &Option<Vec<LengthRange>>, most: u32| match seen {
-            Some(ranges) => Lengths::Ranges(ranges.clone()),
+        let draw = |mean: Tokens, seen: &Option<Lengths>, most: u32| match seen {
+            Some(seen) => seen.clone(),
             None => Lengths::LogNormal { mean, variation: self.variation, most: most.max(1) },
         };
         let osl = self.osl.get().ceil() as u32;
@@ -173,21 +177,37 @@ impl Ask {
     /// Refuses questions that have no answer; what merely cannot work is for [`crate::plan`] to say.
     pub fn check(&self) -> Result<(), AskError> {
         let traffic = &self.traffic;
-        let positive = "a positive number is needed";
+        let positive = "a number from 1 to 100,000,000 is needed";
+        let length = "a length of 1 to 100,000,000 tokens is needed";
         let share = "a share below 1 is needed, such as 25% or 0.25";
-        number("--rate", traffic.rate.0.get(), 1e-6..=1e9, positive)?;
-        number("--isl", traffic.isl.get(), 1.0..=1e8, "a length of at least one token is needed")?;
-        number("--osl", traffic.osl.get(), 1.0..=1e8, "a length of at least one token is needed")?;
+        number(
+            "--rate",
+            traffic.rate.0.get(),
+            1e-6..=1e9,
+            "0.000001 to 1,000,000,000 requests a second are possible",
+        )?;
+        number("--isl", traffic.isl.get(), 1.0..=1e8, length)?;
+        number("--osl", traffic.osl.get(), 1.0..=1e8, length)?;
         number("--cv", traffic.variation.get(), 0.0..=5.0, "between 0 (all alike) and 5")?;
         number("--prefix-share", traffic.prefix_share.get(), 0.0..=0.999, share)?;
         match self.headroom {
             Headroom::Spare(kept) => number("--spare", kept.get(), 0.0..=0.99, share)?,
             Headroom::Growth(growth) => {
-                number("--growth", growth.get(), 0.0..=100.0, "a share from 0 on, such as 25% or 0.25")?;
+                number(
+                    "--growth",
+                    growth.get(),
+                    0.0..=100.0,
+                    "a share of 0 to 100 is needed, such as 25% or 0.25",
+                )?;
             }
         }
         if let Some(price) = self.price {
-            number("--price", price, 0.0..=1e9, "a price of one GPU for an hour is needed")?;
+            number(
+                "--price",
+                price,
+                0.0..=1e9,
+                "a price of one GPU for an hour is needed, at most 1,000,000,000",
+            )?;
         }
         let EngineLimits { window, max_sequences, token_budget } = self.limits;
         for (flag, limit) in [
@@ -229,7 +249,7 @@ impl Ask {
 
 impl Deployed {
     fn check(&self) -> Result<(), AskError> {
-        number("--tp", f64::from(self.tp), 1.0..=1024.0, "at least one GPU is needed")?;
+        number("--tp", f64::from(self.tp), 1.0..=1024.0, "1 to 1,024 GPUs are possible")?;
         if let Some(utilisation) = self.utilisation {
             let wanted = "a share of the memory above 0 and up to 1 is needed, such as 0.92";
             number("--utilization", utilisation.get(), 0.01..=1.0, wanted)?;

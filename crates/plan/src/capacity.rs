@@ -1,6 +1,6 @@
 //! What one instance can do: its pace alone, its sweep, its knee, and where the objectives stop it.
 
-use intriage_case::{Objective, ObjectiveMetric, PerSecond, Ratio, Requests, Seconds, Tokens};
+use intriage_case::{Objective, ObjectiveMetric, PerSecond, Quantity, Ratio, Requests, Seconds, Tokens};
 use intriage_physics::bounds::{StepLoad, StepTime};
 use intriage_physics::queueing::{SweepPoint, knee};
 use schemars::JsonSchema;
@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use crate::ask::{Ask, Deployed};
 use crate::instance::Instance;
-use crate::limits::{Ceiling, CeilingOf, Cost, ceilings};
+use crate::limits::{Ceiling, CeilingOf, ceilings};
 use crate::pace::expected;
-use crate::search::{Trial, is_rough, search, trial};
+use crate::search::{Found, Trial, is_rough, search, trial};
 
 /// What one instance can do.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -25,6 +25,8 @@ pub struct Capacity {
     pub knee: Option<PerSecond<Requests>>,
     /// The highest rate that holds the objectives; absent where none does.
     pub at_objectives: Option<RatePoint>,
+    /// The lowest and the highest such rate among simulations that differ by chance alone.
+    pub by_chance: Option<(PerSecond<Requests>, PerSecond<Requests>)>,
     /// What stops it there.
     pub binding: Binding,
 }
@@ -107,20 +109,22 @@ impl Capacity {
             .step_by(stride)
             .map(|share| {
                 tick();
-                RatePoint::of(&trial(ask, instance, PerSecond(Requests(lowest * share))), &ask.objectives)
+                let rate = PerSecond(Requests(lowest * share));
+                RatePoint::of(&trial(ask, instance, rate, ask.seed), &ask.objectives)
             })
             .collect();
         let at_objectives = found.holds.as_ref().map(|trial| RatePoint::of(trial, &ask.objectives));
         sweep.extend(at_objectives);
         sweep.sort_by(|a, b| a.rate.0.get().total_cmp(&b.rate.0.get()));
         let points: Vec<SweepPoint> = sweep.iter().map(|point| point.sweep_point(ask.traffic.osl)).collect();
-        let binding = binding(ask, instance, found.fails.as_ref());
+        let binding = binding(ask, instance, &found);
         Self {
             paces: ask.deployed.as_ref().map_or_else(Vec::new, |deployed| paces(ask, deployed, instance)),
             knee: knee(&points).map(|point| PerSecond(Requests(point.load))),
             ceilings,
             sweep,
             at_objectives,
+            by_chance: found.by_chance,
             binding,
         }
     }
@@ -167,19 +171,19 @@ fn paces(ask: &Ask, deployed: &Deployed, instance: &Instance) -> Vec<Pace> {
         }
     };
     let mut all = vec![
-        pace(format!("a prompt of {computed} alone"), &StepLoad::prefill(computed, cached), 1.0),
-        pace(format!("a token for one request at {context}"), &StepLoad::decode(1, context), 1.0),
+        pace(format!("prompt of {computed} alone"), &StepLoad::prefill(computed, cached), 1.0),
+        pace(format!("decode, one request at {context}"), &StepLoad::decode(1, context), 1.0),
     ];
     if most > 1 {
         let full = StepLoad::decode(most, context);
-        all.push(pace(format!("a token for each of {most} requests at {context}"), &full, f64::from(most)));
+        all.push(pace(format!("decode, {most} requests at {context}"), &full, f64::from(most)));
     }
     all
 }
 
 /// Reads from the first rate that failed what it failed on.
-fn binding(ask: &Ask, instance: &Instance, fails: Option<&Trial>) -> Binding {
-    let Some(trial) = fails else {
+fn binding(ask: &Ask, instance: &Instance, found: &Found) -> Binding {
+    let Some(trial) = &found.fails else {
         return Binding {
             limit: Limit::Nothing,
             says: "the objectives hold up to the highest rate the instance can take".into(),
@@ -199,14 +203,15 @@ fn binding(ask: &Ask, instance: &Instance, fails: Option<&Trial>) -> Binding {
             format!("{o} would be {shown}")
         },
     );
-    let rate = intriage_case::Quantity::from(trial.rate);
+    // A request alone has no rate worth a figure.
+    let at = found.holds.as_ref().map_or_else(String::new, |_| format!("at {} ", rate_text(trial.rate)));
     if missed.is_some_and(|o| matches!(o.metric, ObjectiveMetric::Itl | ObjectiveMetric::Tpot)) {
         let why = if outcome.itl.quantile(Ratio(0.5)).get() * 1.5 < outcome.itl.quantile(Ratio(0.95)).get() {
-            "prompts of others lengthen the steps; a smaller --max-num-batched-tokens trades time to first token for pace"
+            "prompts of others lengthen the steps"
         } else {
             "the batch itself takes that long to decode"
         };
-        return Binding { limit: Limit::Pace, says: format!("at {rate} {what}: {why}") };
+        return Binding { limit: Limit::Pace, says: format!("{at}{what}: {why}") };
     }
     let cap = f64::from(instance.engine.max_sequences);
     let (pool, batch) = (outcome.kv_usage.get(), outcome.running.get() / cap);
@@ -221,12 +226,21 @@ fn binding(ask: &Ask, instance: &Instance, fails: Option<&Trial>) -> Binding {
             Limit::SequenceCap,
             format!("{:.1} of {cap} places in the batch are taken on average", outcome.running.get()),
         )
+    } else if found.holds.is_none() {
+        (Limit::PromptWork, "one request alone takes that long".to_owned())
     } else {
-        let cost = Cost::of(instance, &ask.traffic);
-        let pace = cost.pace(trial.rate).map_or(String::new(), |step| format!(" of {step}"));
-        (Limit::PromptWork, format!("prompt work fills the steps{pace}"))
+        (Limit::PromptWork, "the steps are filled with prompts".to_owned())
     };
-    Binding { limit, says: format!("at {rate} {what}: {why}") }
+    Binding { limit, says: format!("{at}{what}: {why}") }
+}
+
+/// `4.2 req/s`, or `one request in 300 s` where so few come that the rate would read as zero.
+pub fn rate_text(rate: PerSecond<Requests>) -> String {
+    let each = rate.0.get();
+    if each > 0.0 && each < 0.01 {
+        return format!("one request in {}", Seconds(1.0 / each));
+    }
+    Quantity::from(rate).to_string()
 }
 
 impl Limit {

@@ -1,13 +1,13 @@
 //! One instance: its memory, its limits and its speed, ready to be simulated.
 
-use intriage_case::{Bytes, Ratio, Requests, Tokens};
+use intriage_case::{Bytes, Ratio, Requests, Seconds, Tokens};
 use intriage_physics::memory::Budget;
 use intriage_physics::queueing::{LiveContext, live_context};
 use intriage_simulate::{EngineConfig, FleetConfig, Front, Policy, Random, Router, StepTime};
 
 use crate::ask::{Ask, Deployed, EngineLimits};
 use crate::assumptions::{BLOCK, engine_defaults};
-use crate::measured::Measured;
+use crate::measured::{Measured, at};
 use crate::memory::Pool;
 use crate::pace::{Around, Calibration, step_time};
 
@@ -29,6 +29,8 @@ pub(crate) enum Unfit {
     Request { budget: Budget, pool: Tokens, needed: Tokens },
     /// One request of the asked window does not fit the pool: engines refuse to start.
     Window { budget: Budget, pool: Tokens, window: u32 },
+    /// Neither a model nor a case says what would serve.
+    Nothing,
 }
 
 /// Draws from which the live context is computed.
@@ -40,8 +42,10 @@ impl Instance {
         if let Some(deployed) = deployed {
             return Self::deployed(ask, deployed, limits);
         }
-        let nothing = Measured::default();
-        Ok(Self::measured(ask, ask.measured.as_ref().unwrap_or(&nothing), limits))
+        match &ask.measured {
+            Some(measured) => Ok(Self::measured(ask, measured, limits)),
+            None => Err(Unfit::Nothing),
+        }
     }
 
     fn deployed(ask: &Ask, deployed: &Deployed, limits: EngineLimits) -> Result<Self, Unfit> {
@@ -71,17 +75,22 @@ impl Instance {
         let live = live(ask, window);
         let full = budget.concurrency(&on, Tokens(f64::from(window)));
         let running = budget.concurrency(&on, live.mean);
+        let pool = Pool::new(
+            Some(deployed.kv_bytes_per_token(live.mean)),
+            (window, full),
+            (live, running),
+            ask.traffic.shared(),
+        );
         let around = Around {
             prompt: ask.traffic.computed(),
             context: live.mean,
-            sequences: max_sequences.min(running.get() as u32).max(1),
+            sequences: max_sequences.min(pool.concurrency_live.get() as u32).max(1),
             token_budget,
         };
         let mut step = step_time(&on, around);
         if let (Some(measured), Some(own)) = (&ask.measured, &ask.deployed) {
-            step = calibration(measured, own, around, live).apply(step);
+            step = calibration(measured, own, around).apply(step);
         }
-        let pool = Pool::new(Some(deployed.kv_bytes_per_token(live.mean)), (window, full), (live, running));
         let engine = engine(step, pool.tokens, window, max_sequences, token_budget);
         Ok(Self { engine, gpus: deployed.tp, budget: Some(budget), pool })
     }
@@ -97,11 +106,12 @@ impl Instance {
             measured.bytes_per_token,
             (window, hold(f64::from(window))),
             (live, hold(live.mean.get())),
+            ask.traffic.shared(),
         );
         let sequences = limits.max_sequences.or(seen.max_sequences).unwrap_or(256);
         let token_budget = limits.token_budget.or(seen.token_budget).unwrap_or(2048);
-        let step = measured.step(live.mean);
-        let engine = engine(step, pool.tokens, window, sequences, token_budget);
+        let mut engine = engine(measured.step, pool.tokens, window, sequences, token_budget);
+        engine.plans_ahead = measured.plans_ahead;
         Self { engine, gpus: measured.gpus, budget: None, pool }
     }
 
@@ -117,16 +127,16 @@ impl Instance {
 }
 
 /// The measured instance's speed over what is expected of the deployment that was measured.
-fn calibration(measured: &Measured, own: &Deployed, around: Around, live: LiveContext) -> Calibration {
+fn calibration(measured: &Measured, own: &Deployed, around: Around) -> Calibration {
     let expected = step_time(&own.physics(), around);
-    let batch = measured.batch.get();
-    let decode = expected.base.get()
-        + batch * (expected.per_sequence.get() + live.mean.get() * expected.per_context_token.get());
-    let ratio = |measured: f64, expected: f64| Ratio::of(measured, expected).unwrap_or(Ratio(1.0));
-    let prompt = measured
-        .per_prompt_token
-        .map_or(Ratio(1.0), |measured| ratio(measured.get(), expected.per_prompt_token.get()));
-    Calibration { decode: ratio(measured.decode.get(), decode), prompt }
+    let decode = at(&expected, measured.batch, measured.context);
+    let ratio = |measured: Seconds, expected: Seconds| {
+        Ratio::of(measured.get(), expected.get()).unwrap_or(Ratio(1.0))
+    };
+    Calibration {
+        decode: ratio(measured.decode(), decode),
+        prompt: ratio(measured.step.per_prompt_token, expected.per_prompt_token),
+    }
 }
 
 fn engine(step: StepTime, pool: Tokens, window: u32, max_sequences: u32, token_budget: u32) -> EngineConfig {
@@ -165,9 +175,12 @@ fn live(ask: &Ask, window: u32) -> LiveContext {
 
 impl Unfit {
     /// The memory as far as it could be divided.
-    pub(crate) const fn budget(&self) -> &Budget {
+    pub(crate) const fn budget(&self) -> Option<&Budget> {
         match self {
-            Self::Memory { budget } | Self::Request { budget, .. } | Self::Window { budget, .. } => budget,
+            Self::Memory { budget } | Self::Request { budget, .. } | Self::Window { budget, .. } => {
+                Some(budget)
+            }
+            Self::Nothing => None,
         }
     }
 
@@ -192,6 +205,7 @@ impl Unfit {
             Self::Window { pool, window, .. } => format!(
                 "the KV pool on {gpus} holds {pool}, less than one request of --max-model-len {window}: vLLM refuses to start"
             ),
+            Self::Nothing => "neither a model nor a case says what would serve".to_owned(),
         }
     }
 }

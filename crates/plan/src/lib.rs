@@ -20,7 +20,7 @@ mod search;
 
 pub use alternatives::Alternative;
 pub use ask::{Ask, AskError, Deployed, EngineLimits, Headroom, Traffic};
-pub use capacity::{Binding, Capacity, Limit, Pace, RatePoint};
+pub use capacity::{Binding, Capacity, Limit, Pace, RatePoint, rate_text};
 pub use fleet::{Count, Fleet, Misread};
 pub use limits::{Ceiling, CeilingOf};
 pub use measured::{Measured, MeasuredError};

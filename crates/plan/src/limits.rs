@@ -1,6 +1,6 @@
 //! The most an instance could serve, by what stops it: arithmetic on the step time.
 
-use intriage_case::{PerSecond, Requests, Seconds};
+use intriage_case::{PerSecond, Requests};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -76,20 +76,13 @@ impl Cost {
         let left = 1.0 - rate / self.asymptote();
         (left > 0.0).then(|| Requests(rate * self.osl * self.base / left))
     }
-
-    /// Time between tokens at this rate.
-    pub(crate) fn pace(&self, rate: PerSecond<Requests>) -> Option<Seconds> {
-        Some(Seconds(self.step(self.batch(rate)?.get())))
-    }
 }
 
 /// The ceilings of an instance, the lowest first.
 pub(crate) fn ceilings(instance: &Instance, traffic: &Traffic) -> Vec<Ceiling> {
     let cost = Cost::of(instance, traffic);
     let engine = &instance.engine;
-    // A shared beginning is held once, whoever uses it.
-    let own = instance.pool.live_context.get() - traffic.isl.get() * traffic.prefix_share.get();
-    let pool = instance.pool.tokens.get() / own.max(1.0);
+    let pool = instance.pool.concurrency_live.get();
     let budget = f64::from(engine.token_budget) / (1.0 + traffic.computed().get() / cost.osl);
     let at =
         |of, batch: f64| Ceiling { of, batch: Requests(batch), rate: PerSecond(Requests(cost.rate(batch))) };

@@ -43,7 +43,9 @@ pub struct Pool {
     pub concurrency_full: Requests,
     /// Context of an average running request: long answers stay longer and count more.
     pub live_context: Tokens,
-    /// Requests of that context at once.
+    /// Tokens of it that all requests begin with and that are held once.
+    pub shared: Tokens,
+    /// Requests of that context at once, the shared tokens counted once.
     pub concurrency_live: Requests,
 }
 
@@ -91,19 +93,24 @@ impl MemoryAccount {
 }
 
 impl Pool {
-    /// A pool that holds `full` requests of the window's length and `live` of a running one's.
+    /// A pool that holds `full` requests of the window's length and `live` of a running one's if they
+    /// shared nothing.
     pub(crate) fn new(
         bytes_per_token: Option<Bytes>,
         (window, full): (u32, Requests),
         (context, live): (LiveContext, Requests),
+        shared: Tokens,
     ) -> Self {
+        let tokens = live.get() * context.mean.get();
+        let own = (context.mean.get() - shared.get()).max(1.0);
         Self {
             bytes_per_token,
-            tokens: Tokens(live.get() * context.mean.get()),
+            tokens: Tokens(tokens),
+            shared,
             window: Tokens(f64::from(window)),
             concurrency_full: full,
             live_context: context.mean,
-            concurrency_live: live,
+            concurrency_live: Requests((tokens - shared.get()).max(0.0) / own),
         }
     }
 }

@@ -1,17 +1,19 @@
 //! The plan: one call from an ask to an answer.
 
-use intriage_case::{Objective, ObjectiveMetric, PerSecond, Quantity, Ratio, Requests, Seconds, Tokens};
+use intriage_case::{Objective, ObjectiveMetric, PerSecond, Ratio, Requests, Seconds, Tokens};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::alternatives::{Alternative, changes, judge};
+use crate::alternatives::{Alternative, TOKEN_BUDGET, changes, judge};
 use crate::ask::{Ask, Deployed, Headroom};
 use crate::assumptions::{
     GRAPHS, HOST_PER_SEQUENCE, HOST_PER_STEP, TYPICAL_BATCH, UTILISATION, engine_defaults, middle,
 };
-use crate::capacity::Capacity;
+use crate::capacity::{Capacity, Limit, rate_text};
 use crate::fleet::Fleet;
 use crate::instance::Instance;
+use crate::limits::CeilingOf;
+use crate::measured::Measured;
 use crate::memory::{MemoryAccount, Pool};
 use crate::search::caution;
 
@@ -98,7 +100,7 @@ pub fn plan(ask: &Ask, tick: &mut dyn FnMut()) -> Plan {
     let instance = match Instance::of(ask, ask.deployed.as_ref(), ask.limits) {
         Ok(instance) => instance,
         Err(unfit) => {
-            plan.memory = Some(MemoryAccount::of(unfit.budget()));
+            plan.memory = unfit.budget().map(MemoryAccount::of);
             plan.verdict.answer = ask.deployed.as_ref().map_or_else(String::new, |own| unfit.says(own));
             plan.assumptions = assumptions(ask, None);
             plan.compare(ask, None, tick);
@@ -124,8 +126,11 @@ pub fn plan(ask: &Ask, tick: &mut dyn FnMut()) -> Plan {
     let capacity = Capacity::of(ask, &instance, tick);
     if let Some(best) = capacity.at_objectives {
         plan.fleet = Fleet::of(ask, best.rate, instance.gpus, best.e2e_mean);
+        plan.notes.extend(spread(ask, &instance, &capacity));
     }
     plan.verdict = verdict(ask, &capacity, plan.fleet.as_ref());
+    plan.notes.extend(recorded_limit(ask, &capacity));
+    plan.notes.extend(beyond_recorded(ask, &capacity));
     plan.capacity = Some(capacity);
     plan.compare(ask, Some(&instance), tick);
     plan
@@ -137,17 +142,34 @@ impl Plan {
         let Some(deployed) = &ask.deployed else { return };
         let changes = changes(ask, deployed, instance);
         self.alternatives = changes.iter().map(|change| judge(ask, change, tick)).collect();
+        self.alternatives.sort_by_key(|alternative| alternative.gpus.unwrap_or(u64::MAX));
+        self.advise_budget();
         if self.verdict.works {
             return;
         }
         for alternative in &self.alternatives {
             if let (Some(rate), Some(gpus)) = (alternative.per_instance, alternative.gpus) {
-                let rate = Quantity::from(rate);
+                let rate = rate_text(rate);
                 self.verdict.instead.push(format!("{}: {rate} an instance, {gpus} GPUs", alternative.change));
             }
         }
         if self.verdict.instead.is_empty() {
             self.verdict.instead.push("none of the alternatives below works either: take a larger GPU, shorter lengths or wider objectives".to_owned());
+        }
+    }
+
+    /// Where prompts of others are what stops an instance: the token budget that was found to help.
+    fn advise_budget(&mut self) {
+        let Some(capacity) = &mut self.capacity else { return };
+        let own = capacity.at_objectives.map_or(0.0, |best| best.rate.0.get());
+        let budget = self.alternatives.iter().find(|a| a.change.starts_with(TOKEN_BUDGET));
+        if capacity.binding.limit == Limit::Pace
+            && let Some(budget) = budget
+            && let Some(rate) = budget.per_instance
+            && rate.0.get() > own * 1.05
+        {
+            let advice = format!("; {} holds up to {}", budget.change, rate_text(rate));
+            capacity.binding.says.push_str(&advice);
         }
     }
 
@@ -191,9 +213,85 @@ fn notes(ask: &Ask) -> Vec<String> {
         notes.extend(deployed.model.notes.iter().cloned());
     }
     if let Some(measured) = &ask.measured {
-        notes.extend(measured.notes.iter().cloned());
+        notes.extend(recorded(ask, measured));
     }
     notes
+}
+
+/// The range of machines, where chance moves the answer by more than one instance either way.
+fn spread(ask: &Ask, instance: &Instance, capacity: &Capacity) -> Option<String> {
+    let best = capacity.at_objectives?;
+    let (slowest, fastest) = capacity.by_chance?;
+    let count = |rate| Some(Fleet::of(ask, rate, instance.gpus, best.e2e_mean)?.needed);
+    let (needed, most, fewest) = (count(best.rate)?, count(slowest)?, count(fastest)?);
+    let far = most.instances > needed.instances + 1 || fewest.instances + 1 < needed.instances;
+    far.then(|| {
+        format!(
+            "chance moves this: simulations that differ by their random draws alone give {} to {}, {} to {} an instance; the plan takes the middle one",
+            fewest.gpus,
+            most.gpus_text(),
+            rate_text(slowest),
+            rate_text(fastest)
+        )
+    })
+}
+
+/// What the recorded server's own state means for the plan.
+fn recorded(ask: &Ask, measured: &Measured) -> Vec<String> {
+    let mut notes = Vec::new();
+    if measured.is_overloaded() {
+        let demand = if ask.traffic.rate == measured.arrived { "; the demand is what came" } else { "" };
+        notes.push(format!(
+            "the recorded server was overloaded: {} came and {} were served{demand}",
+            rate_text(measured.arrived),
+            rate_text(measured.served)
+        ));
+    }
+    if !measured.prefix_cache && ask.traffic.prefix_share.get() > 0.0 {
+        notes.push(
+            "the recorded server has no prefix cache; --prefix-share plans as if it were switched on".into(),
+        );
+    }
+    notes
+}
+
+/// A batch this many times the recorded one is a guess.
+const FAR: f64 = 3.0;
+
+/// Where the plan runs far larger batches than were ever measured.
+fn beyond_recorded(ask: &Ask, capacity: &Capacity) -> Option<String> {
+    let measured = ask.measured.as_ref()?;
+    let planned = capacity.at_objectives?.running.get();
+    (planned > FAR * measured.batch.get()).then(|| {
+        format!(
+            "at its limit an instance would run {planned:.0} requests at once, the recorded server ran {:.0}: the limit is an extrapolation, so hold it against a load test",
+            measured.batch.get()
+        )
+    })
+}
+
+/// Where a setting of the recorded server is what stops an instance, so that more of the same is bought.
+fn recorded_limit(ask: &Ask, capacity: &Capacity) -> Option<String> {
+    let measured = ask.measured.as_ref()?;
+    let lowest = capacity.ceilings.first()?;
+    let stops = |limit: Limit, ceiling: CeilingOf| {
+        let binds = capacity.binding.limit == limit;
+        binds || (lowest.of == ceiling && capacity.binding.limit == Limit::Nothing)
+    };
+    if stops(Limit::SequenceCap, CeilingOf::SequenceCap) && ask.limits.max_sequences.is_none() {
+        let cap = measured.limits.max_sequences?;
+        return Some(format!(
+            "the recorded --max-num-seqs {cap} stops an instance, not the GPU: raise it before adding machines (--max-num-seqs plans with another)"
+        ));
+    }
+    if stops(Limit::KvPool, CeilingOf::KvPool) && ask.deployed.is_none() {
+        let pool = measured.pool;
+        return Some(measured.pool_possible.map_or_else(
+            || format!("the recorded KV pool of {pool} stops an instance: a larger one (more memory, fp8 keys and values) comes before more machines"),
+            |possible| format!("the recorded KV pool of {pool} stops an instance: --num-gpu-blocks-override cut it from {possible}, so take that off before adding machines"),
+        ));
+    }
+    None
 }
 
 /// An objective that no software could meet on this hardware, with the number.
@@ -239,8 +337,8 @@ fn verdict(ask: &Ask, capacity: &Capacity, fleet: Option<&Fleet>) -> Verdict {
         "{} ({}) for {} with {room}: one instance holds the objectives up to {}",
         needed.instances_text(),
         needed.gpus_text(),
-        Quantity::from(ask.traffic.rate),
-        Quantity::from(fleet.per_instance),
+        rate_text(ask.traffic.rate),
+        rate_text(fleet.per_instance),
     );
     Verdict { works: true, answer, instead: Vec::new() }
 }
@@ -266,14 +364,19 @@ fn assumptions(ask: &Ask, instance: Option<&Instance>) -> Vec<String> {
         }
     }
     if let Some(measured) = &ask.measured {
+        let step = &measured.step;
         all.push(format!(
-            "speed as measured: {} between tokens at {:.0} running requests; a larger batch is extrapolated",
+            "speed as fitted until a replay of the case shows its latencies: a step takes {}, {} more for a prompt token, {} for a running request, and {} for a thousand tokens of context",
+            step.base,
+            step.per_prompt_token,
+            step.per_sequence,
+            Seconds(step.per_context_token.get() * 1000.0),
+        ));
+        all.push(format!(
+            "{} between tokens at {:.0} running requests was measured; a larger batch is extrapolated",
             measured.itl,
             measured.batch.get()
         ));
-        if ask.deployed.is_none() && measured.step(Tokens(1.0)).per_context_token.get() == 0.0 {
-            all.push("nothing tells what a longer context costs a step: it counts as free, so the limit is optimistic".into());
-        }
     }
     let traffic = &ask.traffic;
     let spread = if traffic.prompts.is_some() || traffic.answers.is_some() {

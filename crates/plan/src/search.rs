@@ -25,6 +25,11 @@ const WARM_UP: f64 = 0.25;
 const KEPT_UP: f64 = 0.92;
 /// Rates tried by halving: the last interval is about 2 % wide, or 15 % where the trials are rough.
 const HALVINGS: (u32, u32) = (8, 5);
+/// Searches that differ by their random draws alone; the middle one is the answer.
+const DRAWS: usize = 7;
+/// How far around the first search the others look, as a factor, and how often they halve that.
+const AROUND: f64 = 1.35;
+const AROUND_HALVINGS: u32 = 5;
 /// The lowest rate tried, as a share of the ceiling: one request nearly alone.
 const LOWEST: f64 = 0.01;
 
@@ -44,6 +49,8 @@ pub(crate) struct Found {
     pub(crate) holds: Option<Trial>,
     /// The lowest rate tried that does not hold; `None` where the ceiling itself holds.
     pub(crate) fails: Option<Trial>,
+    /// The lowest and the highest rate that held among searches with other draws.
+    pub(crate) by_chance: Option<(PerSecond<Requests>, PerSecond<Requests>)>,
 }
 
 /// Requests that one simulation should have and can afford.
@@ -77,7 +84,7 @@ fn most_running(instance: &Instance) -> f64 {
 }
 
 /// Simulates an instance under this rate.
-pub(crate) fn trial(ask: &Ask, instance: &Instance, rate: PerSecond<Requests>) -> Trial {
+pub(crate) fn trial(ask: &Ask, instance: &Instance, rate: PerSecond<Requests>, seed: u64) -> Trial {
     let traffic = &ask.traffic;
     let window = instance.engine.context_window;
     let (prompt, answer) = traffic.lengths(window);
@@ -94,7 +101,7 @@ pub(crate) fn trial(ask: &Ask, instance: &Instance, rate: PerSecond<Requests>) -
     let requests = (TURNOVERS * batch).clamp(fewest, most);
     let span = requests / rate.0.get();
     let warm_up = Seconds(span * WARM_UP);
-    let outcome = Outcome::of(&instance.fleet(), &workload, ask.seed, Stop::after(Seconds(span)), warm_up);
+    let outcome = Outcome::of(&instance.fleet(), &workload, seed, Stop::after(Seconds(span)), warm_up);
     let asked = rate.0.get() * osl;
     let kept_up = Ratio(outcome.token_rate().0.get() / asked);
     Trial { rate, outcome, kept_up }
@@ -142,28 +149,62 @@ impl Trial {
 }
 
 /// The highest rate that one instance serves within the objectives.
+///
+/// A quantile of gaps can lie on a cliff (the one step in twenty that carries a prompt), where a single
+/// simulation is right to about a tenth; the middle of several is steadier.
 pub(crate) fn search(ask: &Ask, instance: &Instance, tick: &mut dyn FnMut()) -> Found {
     let ceiling = ceilings(instance, &ask.traffic).first().map_or(0.0, |lowest| lowest.rate.0.get());
-    let mut at = |rate: f64| {
+    let mut at = |rate: f64, seed: u64| {
         tick();
-        trial(ask, instance, PerSecond(Requests(rate.max(1e-6))))
+        trial(ask, instance, PerSecond(Requests(rate.max(1e-6))), seed)
     };
-    let lowest = at(ceiling * LOWEST);
+    let lowest = at(ceiling * LOWEST, ask.seed);
     if !lowest.holds(&ask.objectives) {
-        return Found { holds: None, fails: Some(lowest) };
+        return Found { holds: None, fails: Some(lowest), by_chance: None };
     }
-    let (mut low, mut high) = (ceiling * LOWEST, ceiling * 1.15);
-    let (mut holds, mut fails) = (lowest, None);
-    let halvings = if is_rough(ask, instance) { HALVINGS.1 } else { HALVINGS.0 };
-    for _ in 0..halvings {
-        // Halving the ratio resolves low rates as well as high ones.
-        let middle = (low * high).sqrt();
-        let tried = at(middle);
-        if tried.holds(&ask.objectives) {
-            (low, holds) = (middle, tried);
-        } else {
-            (high, fails) = (middle, Some(tried));
+    let rough = is_rough(ask, instance);
+    let halvings = if rough { HALVINGS.1 } else { HALVINGS.0 };
+    let whole = Bracket { low: ceiling * LOWEST, high: ceiling * 1.15, holds: Some(lowest), fails: None };
+    let first = whole.halved(halvings, &ask.objectives, |rate| at(rate, ask.seed));
+    let middle = first.low;
+    let mut all = vec![first];
+    // Long requests take their time: one search is all they get, and the plan says that it is rough.
+    let others = if rough { 0 } else { DRAWS - 1 };
+    for k in 0..others as u64 {
+        // Spread widely, so that plans with neighbouring seeds share no draws.
+        let seed = ask.seed.wrapping_add((k + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let (low, high) = (middle / AROUND, (middle * AROUND).min(ceiling * 1.15));
+        let bracket = Bracket { low, high, holds: None, fails: None };
+        all.push(bracket.halved(AROUND_HALVINGS, &ask.objectives, |rate| at(rate, seed)));
+    }
+    all.sort_by(|a, b| a.low.total_cmp(&b.low));
+    let rate = |bracket: &Bracket| PerSecond(Requests(bracket.low));
+    let by_chance = all.first().zip(all.last()).map(|(low, high)| (rate(low), rate(high)));
+    let middle = all.swap_remove(all.len() / 2);
+    let holds = middle.holds.or_else(|| Some(at(middle.low, ask.seed)));
+    Found { holds, fails: middle.fails, by_chance }
+}
+
+/// Two rates, requests a second, between which the objectives stop to hold.
+struct Bracket {
+    low: f64,
+    high: f64,
+    holds: Option<Trial>,
+    fails: Option<Trial>,
+}
+
+impl Bracket {
+    fn halved(mut self, times: u32, objectives: &[Objective], mut at: impl FnMut(f64) -> Trial) -> Self {
+        for _ in 0..times {
+            // Halving the ratio resolves low rates as well as high ones.
+            let middle = (self.low * self.high).sqrt();
+            let tried = at(middle);
+            if tried.holds(objectives) {
+                (self.low, self.holds) = (middle, Some(tried));
+            } else {
+                (self.high, self.fails) = (middle, Some(tried));
+            }
         }
+        self
     }
-    Found { holds: Some(holds), fails }
 }

@@ -179,3 +179,43 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_plan_does_not_hang_on_its_seed() {
+    let gpus: Vec<u64> = (1..=4)
+        .map(|seed| {
+            let mut ask = ask(on("llama-3.1-8b", "h100"), 100.0, 2000.0, 300.0);
+            ask.objectives = vec!["itl.p95=40ms".parse().unwrap()];
+            ask.seed = seed;
+            made(&ask).fleet.unwrap().needed.gpus
+        })
+        .collect();
+    let (fewest, most) = (gpus.iter().min().unwrap(), gpus.iter().max().unwrap());
+    assert!(most - fewest <= 2, "{gpus:?}");
+}
+
+#[test]
+fn a_shared_beginning_is_counted_once_wherever_the_pool_is_told() {
+    let mut ask = ask(on("llama-3.1-8b", "h100"), 5.0, 2000.0, 100.0);
+    let alone = made(&ask).pool.unwrap();
+    ask.traffic.prefix_share = Ratio(0.6);
+    let plan = made(&ask);
+    let pool = plan.pool.unwrap();
+    let ceilings = &plan.capacity.as_ref().unwrap().ceilings;
+    let ceiling = ceilings.iter().find(|c| c.of == intriage_plan::CeilingOf::KvPool).unwrap();
+    assert_eq!(ceiling.batch, pool.concurrency_live);
+    assert!((pool.shared.get() - 1200.0).abs() < 1e-6);
+    assert!(pool.concurrency_live > alone.concurrency_live && pool.tokens == alone.tokens);
+}
+
+#[test]
+fn alternatives_come_cheapest_first_and_advice_names_a_budget_that_helps() {
+    let mut ask = ask(on("llama-3.1-8b", "h100"), 100.0, 2000.0, 300.0);
+    ask.objectives = vec!["itl.p95=40ms".parse().unwrap()];
+    let plan = made(&ask);
+    let gpus: Vec<u64> = plan.alternatives.iter().map(|a| a.gpus.unwrap_or(u64::MAX)).collect();
+    assert!(gpus.is_sorted(), "{gpus:?}");
+    let says = &plan.capacity.as_ref().unwrap().binding.says;
+    let advised = plan.alternatives.iter().find(|a| says.contains(&a.change)).unwrap();
+    assert!(advised.per_instance.unwrap().0.get() > rate_of(&plan), "{says}");
+}

@@ -3,7 +3,7 @@
 use intriage_case::{PerSecond, Ratio, Requests, Seconds};
 use intriage_diagnose::Fit;
 use intriage_engines::{Observed, Setting};
-use intriage_simulate::{EngineConfig, StepTime};
+use intriage_simulate::{Class, EngineConfig, StepTime};
 
 use crate::measured::Measured;
 use crate::replay::{Model, Record, replay};
@@ -59,6 +59,11 @@ impl Calibration {
     /// What is asked of it.
     pub const fn traffic(&self) -> &Traffic {
         &self.model.traffic
+    }
+
+    /// What its requests are like: lengths, and the beginning that the cache serves.
+    pub const fn class(&self) -> &Class {
+        &self.model.class
     }
 
     /// Arrivals per second.

@@ -42,7 +42,7 @@ fn ask(args: &PlanArgs) -> Result<(Ask, Vec<String>), Failure> {
         Some(path) => {
             let why = |e: intriage_plan::MeasuredError| Failure::File {
                 path: path.display().to_string(),
-                why: e.to_string(),
+                why: format!("{e}; --model and --gpu plan from physics without a case"),
             };
             Some(Measured::read(&open(path)?).map_err(why)?)
         }

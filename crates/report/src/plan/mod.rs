@@ -3,7 +3,7 @@
 mod plot;
 
 use intriage_case::{Quantity, Ratio};
-use intriage_plan::{Alternative, Capacity, Count, Fleet, MemoryAccount, Plan, Pool};
+use intriage_plan::{Alternative, Capacity, Count, Fleet, MemoryAccount, Plan, Pool, rate_text};
 
 use crate::style::{BAD, BAR, GOOD, HEAD, QUIET, styled};
 use crate::wrap::{WIDTH, hang_within, shorten};
@@ -89,7 +89,7 @@ impl Page {
         if let Some(gpu) = &asked.gpu {
             parts.push(format!("{} × {gpu}", asked.tp));
         }
-        let rate = Quantity::from(asked.rate);
+        let rate = rate_text(asked.rate);
         parts.push(format!("{rate} of {:.0} in / {:.0} out", asked.isl.get(), asked.osl.get()));
         parts.extend(asked.objectives.iter().map(ToString::to_string));
         let lines = hang_within(self.width, "", &parts.join(" · "));
@@ -124,10 +124,15 @@ impl Page {
 
     fn pool(&mut self, pool: &Pool) {
         let bytes = pool.bytes_per_token.map_or(String::new(), |bytes| format!(" at {bytes} a token"));
+        let shared = if pool.shared.get() >= 1.0 {
+            format!(", {:.0} of it shared and held once", pool.shared.get())
+        } else {
+            String::new()
+        };
         let items = [
             format!("{}{bytes}", pool.tokens),
             format!(
-                "{:.2}x concurrency at full length ({}), {:.1}x at the live context of {:.0} (long answers stay longer)",
+                "{:.2}x concurrency at full length ({}), {:.1}x at the live context of {:.0}{shared} (long answers stay longer)",
                 pool.concurrency_full.get(),
                 pool.window,
                 pool.concurrency_live.get(),
@@ -154,7 +159,7 @@ impl Page {
             .ceilings
             .iter()
             .map(|ceiling| {
-                let rate = Quantity::from(ceiling.rate);
+                let rate = rate_text(ceiling.rate);
                 let batch = format!("{:.0} in the batch", ceiling.batch.get());
                 match ceiling.of {
                     intriage_plan::CeilingOf::Speed => format!("{rate}: {}", ceiling.of.name()),
@@ -167,7 +172,7 @@ impl Page {
         if let Some(best) = &capacity.at_objectives {
             one.push(format!(
                 "{} within the objectives: {} out, TTFT p95 {}, ITL mean {} and p95 {}, end to end {}, {:.0} running, KV pool {} full",
-                Quantity::from(best.rate),
+                rate_text(best.rate),
                 Quantity::from(best.output),
                 best.ttft_p95,
                 best.itl_mean,
@@ -178,7 +183,7 @@ impl Page {
             ));
         }
         if let Some(knee) = capacity.knee {
-            one.push(format!("knee (most throughput for its latency) at {}", Quantity::from(knee)));
+            one.push(format!("knee (most throughput for its latency) at {}", rate_text(knee)));
         }
         one.push(format!("stopped by {}: {}", capacity.binding.limit.name(), capacity.binding.says));
         self.list("Instance", one.iter().map(String::as_str));
@@ -254,10 +259,19 @@ impl Page {
             self.line(lines.trim_end());
             return;
         }
-        let rate = a.per_instance.map_or("-".into(), |rate| format!("{:.1}", rate.0.get()));
+        let rate = a.per_instance.map_or("-".into(), |rate| short(rate.0.get()));
         let gpus = a.gpus.map_or("-".into(), |gpus| number(gpus as f64));
         let price = a.price_per_million_output.map_or(String::new(), |price| format!("{price:.2}"));
         self.line(format!("    {change:<room$}{pool:>13}{rate:>12}{gpus:>6}{price:>15}"));
+    }
+}
+
+/// A rate in a column, never read as zero.
+fn short(rate: f64) -> String {
+    match rate {
+        0.95.. => format!("{rate:.1}"),
+        0.01.. => format!("{rate:.2}"),
+        _ => "<0.01".to_owned(),
     }
 }
 
