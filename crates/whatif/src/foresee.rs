@@ -16,8 +16,11 @@ const MOST_TOKENS: f64 = 4e6;
 /// A queue that grows by more than this share of the arrivals grows for ever.
 const GROWS: f64 = 0.04;
 /// The model's own error beyond what the fit shows: a changed server runs batches the case never showed.
-/// Recordings of one server foresee one another's means to three tenths (tests/fidelity.rs).
-const MODEL_ERROR: f64 = 0.30;
+/// Five changes made on an H200 after they were foreseen (tests/pairs.rs): means and medians were off by up
+/// to 46 %, the 95th percentiles by up to 44 % and once by 129 %.
+const MODEL_ERROR: f64 = 0.45;
+/// The same for the slowest in twenty and in a hundred.
+const TAIL_ERROR: f64 = 0.65;
 /// The time outside the engine is a difference of two times, each known to about this share.
 const FRONT_ERROR: f64 = 0.1;
 
@@ -84,6 +87,8 @@ struct Error {
     front: f64,
     /// Of a replay that is not of the window itself.
     model: f64,
+    /// Of its slowest requests and gaps.
+    tail: f64,
 }
 
 impl Error {
@@ -96,6 +101,7 @@ impl Error {
             tokens: off(fit.tokens_replayed, fit.tokens_measured),
             front: 0.0,
             model: 0.0,
+            tail: 0.0,
         }
     }
 
@@ -105,7 +111,7 @@ impl Error {
             .measured()
             .before_queue
             .map_or(calibration.front(), |whole| Seconds(FRONT_ERROR * whole.get()));
-        Self { front: before.get(), model: MODEL_ERROR, ..self }
+        Self { front: before.get(), model: MODEL_ERROR, tail: TAIL_ERROR, ..self }
     }
 }
 
@@ -119,9 +125,11 @@ fn foreseen(runs: &[Record], front: Seconds, error: Error, past_capacity: bool) 
         Estimate { value: Quantity::new(mean, unit), low: low / wider, high: high * wider }
     };
     let seconds = |off, value: &dyn Fn(&Record) -> f64| of(Unit::Seconds, off + error.model, value);
-    let first_token = |value: &dyn Fn(&Record) -> f64| {
-        let inner = seconds(error.ttft, value);
-        Estimate { low: (inner.low - error.front).max(0.0), high: inner.high + error.front, ..inner }
+    let slowest = |off, value: &dyn Fn(&Record) -> f64| of(Unit::Seconds, off + error.tail, value);
+    let first_token = |inner: Estimate| Estimate {
+        low: (inner.low - error.front).max(0.0),
+        high: inner.high + error.front,
+        ..inner
     };
     let quantile = |q: f64| move |r: &Record| (r.ttft_quantile(Ratio(q)) + front).get();
     let gap = |q: f64| move |r: &Record| r.itl.quantile(Ratio(q)).get();
@@ -132,16 +140,16 @@ fn foreseen(runs: &[Record], front: Seconds, error: Error, past_capacity: bool) 
     };
     Foreseen {
         ttft: Times {
-            mean: first_token(&|r| (r.ttft() + front).get()),
-            p50: first_token(&quantile(0.5)),
-            p95: first_token(&quantile(0.95)),
-            p99: first_token(&quantile(0.99)),
+            mean: first_token(seconds(error.ttft, &|r| (r.ttft() + front).get())),
+            p50: first_token(seconds(error.ttft, &quantile(0.5))),
+            p95: first_token(slowest(error.ttft, &quantile(0.95))),
+            p99: first_token(slowest(error.ttft, &quantile(0.99))),
         },
         itl: Times {
             mean: seconds(error.itl, &|r| r.itl.mean().get()),
             p50: seconds(error.itl, &gap(0.5)),
-            p95: seconds(error.itl, &gap(0.95)),
-            p99: seconds(error.itl, &gap(0.99)),
+            p95: slowest(error.itl, &gap(0.95)),
+            p99: slowest(error.itl, &gap(0.99)),
         },
         queue: seconds(error.ttft, &|r| r.queue.get().get()),
         requests: rate(Unit::RequestsPerSecond, &|r| r.finished.get()),

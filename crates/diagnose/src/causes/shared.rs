@@ -306,7 +306,9 @@ pub(super) fn prompt_work_is_felt(e: &Evidence<'_>) -> Test {
     } else {
         format!("first token after {}, {} of it prompt work", Seconds(ttft), Ratio((own / ttft).min(1.0)))
     };
-    Test::when(first_token_is_late(e, ttft) && large, e.fact(Signal::LatencyTtft, says, ttft))
+    // The first tokens of the whole window count, not only those of requests that have ended.
+    let felt = ttft.max(e.mean(Signal::LatencyTtft).unwrap_or(0.0));
+    Test::when(first_token_is_late(e, felt) && large, e.fact(Signal::LatencyTtft, says, ttft))
 }
 
 /// The first token misses its objective by the objective's own statistic; without one, it takes long.
