@@ -155,8 +155,8 @@ fn what_was_foreseen_before_the_change_against_what_was_measured_after_it() {
         }
         let _ = writeln!(
             page,
-            "  {:<10}{:>16}{:>16}{:>34}{:>16}{:>9}{:>10}   {}",
-            "", "before", "foreseen", "range", "after", "", "error", "the server's bucket"
+            "  {:<10}{:>16}{:>16}{:>34}{:>16}{:>9}{:>10}   the server's bucket",
+            "", "before", "foreseen", "range", "after", "", "error"
         );
         for (row, inside) in compared(pair, &prediction.after) {
             let _ = writeln!(page, "{row}");
