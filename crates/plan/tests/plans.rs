@@ -157,7 +157,7 @@ fn a_shared_prefix_saves_prompt_work() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(6))]
+    #![proptest_config(ProptestConfig::with_cases(2))]
 
     /// Whatever is asked within the flags' ranges, a plan is finite and repeats itself in JSON.
     #[test]
