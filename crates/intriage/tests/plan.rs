@@ -85,7 +85,7 @@ fn nonsense_exits_2_and_names_the_flag() {
         (&["--spare", "100%"], &["--spare"]),
         (&["--spare", "25%", "--growth", "25%"], &["--growth"]),
         (&["--growth", "-1"], &["--growth"]),
-        (&["--growth", "50"], &["--growth", "5000 %", "50%"]),
+        (&["--growth", "60"], &["--growth", "6000 %", "60%"]),
         (&["--isl", "4000000000"], &["--isl", "100,000,000"]),
         (&["--utilization", "1.2"], &["--utilization"]),
         (&["--utilization", "0"], &["--utilization"]),
