@@ -27,5 +27,5 @@ pub use histogram::{Histogram, HistogramError, QuantileBounds};
 pub use intent::{Intent, Objective, ObjectiveMetric, ObjectiveParseError, Profile, Statistic};
 pub use series::{CounterWindow, Series};
 pub use signal::{Aggregate, Kind, Signal};
-pub use time::Millis;
+pub use time::{Millis, Nanos};
 pub use units::{Bytes, PerSecond, Quantity, Ratio, Requests, Seconds, Tokens, Unit};

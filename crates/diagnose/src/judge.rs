@@ -13,6 +13,7 @@ use crate::evidence::Evidence;
 use crate::objectives::judge_objectives;
 use crate::rank::{Held, rank};
 use crate::segments::segments;
+use crate::silence::Silence;
 use crate::thresholds::{Limit, Thresholds};
 
 /// Diagnoses a case. The same case and thresholds give the same answer on any machine.
@@ -180,27 +181,14 @@ fn unexplained_harm(e: &Evidence<'_>) -> Option<String> {
 /// An engine that holds requests and has given no token for a while: too short to call it hung, too long to
 /// call it healthy.
 fn standstill(e: &Evidence<'_>) -> Option<String> {
-    let longest_step = e.histogram(Signal::LatencyItl)?.quantile(1.0)?.high.min(e.limit(Limit::StallSeconds));
-    let quiet = e.limit(Limit::UneasySilence).max(2.0 * longest_step);
-    e.observed.instances().iter().find_map(|instance| {
-        let series = |signal| e.observed.series(signal, Some(instance), None);
-        let held = series(Signal::RequestsRunning)?.last()?;
-        let tokens = series(Signal::TokensGenerated)?;
-        let times = &e.observed.times;
-        let moved = (1..times.len())
-            .rev()
-            .find(|&i| matches!((tokens.at(i - 1), tokens.at(i)), (Some(a), Some(b)) if b > a))
-            // It may have stood still from the start.
-            .unwrap_or(0);
-        let still = times.last()?.since(times[moved]);
-        (held >= 1.0 && still.get() >= quiet).then(|| {
-            let which = instance.engine.as_deref().filter(|_| e.observed.instances().len() > 1);
-            let who = which.map_or("The engine".to_owned(), |name| format!("Engine {name}"));
-            format!(
-                "{who} holds {} and has given no token for {still}: watch longer, it may hang.",
-                Requests(held)
-            )
-        })
+    let uneasy = e.limit(Limit::UneasySilence);
+    let silences = Silence::each(e).into_iter();
+    // Slow engines are often silent for a while: only a silence longer than any before it counts.
+    let mut long = silences.filter(|s| s.held >= 1.0 && s.seconds >= uneasy && s.seconds > s.earlier);
+    long.next().map(|s| {
+        let who = s.engine.as_ref().map_or("The engine".to_owned(), |name| format!("Engine {name}"));
+        let (held, still) = (Requests(s.held), Seconds(s.seconds));
+        format!("{who} holds {held} and has given no token for {still}: watch longer, it may hang.")
     })
 }
 

@@ -16,6 +16,7 @@ mod objectives;
 mod prediction;
 mod rank;
 mod segments;
+mod silence;
 #[cfg(test)]
 mod testing;
 mod thresholds;

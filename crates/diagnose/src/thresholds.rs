@@ -62,6 +62,8 @@ thresholds! {
     ClientGap "client_gap" 0.1 Seconds "a client this much later than the server has something in between" "catalogue T.gap_abs";
     Compressed "compressed" 0.7 Ratio "chunks closer together than tokens are made were held back" "catalogue T.itl_compress";
     PathShare "path_share" 0.8 Ratio "connecting and the head of the answer explain the gap" "catalogue";
+    NobodyWaits "nobody_waits" 0.5 Requests "fewer waiting than this on average is nobody" "own";
+    ReplicaRoom "replica_room" 0.5 Ratio "an engine below half of its sequence cap has room for more" "own";
     EqualArrivals "equal_arrivals" 1.25 Ratio "fullest over mean engine by prompts: sharing them evenly gives no more" "own";
     UneasySilence "uneasy_silence" 5.0 Seconds "no token for this long at the end of a window is not called healthy" "own";
     RoofOk "roof_ok" 2.0 Ratio "a step within twice its lower bound is explained by it" "catalogue T.roof_ok";

@@ -13,8 +13,12 @@ mapfile -t scrapes < <(ls "$root"/fixtures/recordings/vllm-h200-longprompt2/metr
 for i in $(seq 0 99); do
   cp "${scrapes[$((i * ${#scrapes[@]} / 100))]}" "$folder/metrics/$((1794713507306 + i * 1500)).txt"
 done
-for _ in $(seq 10); do
-  start=$(date +%s%N)
-  "$root/target/release/intriage" check "$folder" --format json >/dev/null || [ $? -le 3 ]
-  echo $((($(date +%s%N) - start) / 1000))
-done | sort -n | awk '{ t[NR] = $1 } END { printf "check on 100 scrapes (%s): fastest %.0f ms, median %.0f ms\n", "'"$(du -sh "$folder/metrics" | cut -f1)"'", t[1] / 1000, t[int((NR + 1) / 2)] / 1000 }'
+size=$(du -sh "$folder/metrics" | cut -f1)
+for mode in --no-predict ""; do
+  for _ in $(seq 10); do
+    start=$(date +%s%N)
+    "$root/target/release/intriage" check "$folder" --format json $mode >/dev/null || [ $? -le 3 ]
+    echo $((($(date +%s%N) - start) / 1000))
+  done | sort -n | awk -v what="check ${mode:-with its predictions} on 100 scrapes ($size)" \
+    '{ t[NR] = $1 } END { printf "%s: fastest %.0f ms, median %.0f ms\n", what, t[1] / 1000, t[int((NR + 1) / 2)] / 1000 }'
+done

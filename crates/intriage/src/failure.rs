@@ -62,6 +62,16 @@ pub(crate) enum Failure {
     /// The simulated server cannot be served.
     #[error(transparent)]
     Serve(#[from] intriage_simulate::serve::ServeError),
+    /// The ground-truth server.
+    #[cfg(target_os = "linux")]
+    #[error(transparent)]
+    GroundTruth(#[from] intriage_truth::TruthError),
+    /// A load could not be sent.
+    #[error("{0}")]
+    Load(String),
+    /// Every request failed.
+    #[error("no request was answered: {0}")]
+    NothingAnswered(String),
     /// A file the user named.
     #[error("{path}: {why}")]
     File {

@@ -96,3 +96,24 @@ fn faults_are_listed_and_mistakes_are_explained() {
         assert_eq!(stdout(&output), "", "nothing but a URL goes to standard output");
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_ground_truth_follows_its_schedule_and_refuses_what_it_does_not_know() {
+    let (mut child, url) = simulate(&["--ground-truth", "--schedule", "mode=flood, default_tokens=3"]);
+    let body = r#"{"prompt": "a b"}"#;
+    let mut tcp = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
+    let head = "POST /v1/completions HTTP/1.1\r\nConnection: close";
+    write!(tcp, "{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+    let mut answer = String::new();
+    tcp.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains(r#""completion_tokens":3"#), "{answer}");
+    assert!(get(&url, "/truth/log").contains(r#""tokens":3"#));
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let output = intriage(&["simulate", "--ground-truth", "--schedule", "speed=3"]);
+    assert_eq!(code(&output), 2);
+    assert!(stderr(&output).contains("unknown: speed; known are mode, ttft_ms"), "{}", stderr(&output));
+    for args in [&["--ground-truth", "--max-num-seqs", "3"][..], &["--schedule", "itl_ms=5"]] {
+        assert_eq!(code(&intriage(&[&["simulate"], args].concat())), 2);
+    }
+}

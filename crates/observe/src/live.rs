@@ -1,5 +1,7 @@
 //! Watching a live server: scrapes at an interval over a window, and its other endpoints once.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use intriage_case::{Case, Scrape, ScrapeOutcome, Target};
@@ -26,6 +28,8 @@ pub struct Watch {
     pub window: Duration,
     /// Limits of one scrape.
     pub limits: Limits,
+    /// Set from outside, ends the window early with one more scrape; Ctrl-C is then somebody else's business.
+    pub until: Option<Arc<AtomicBool>>,
 }
 
 /// What happens while watching.
@@ -39,6 +43,8 @@ pub enum Progress {
         failed: usize,
         /// Time since the first.
         elapsed: Duration,
+        /// How long this one took.
+        took: Duration,
     },
     /// The user asked to stop; what there is will be judged.
     Interrupted,
@@ -112,7 +118,8 @@ async fn run(watch: &Watch, on_progress: &mut impl FnMut(Progress)) -> Result<Ca
     let engine = recognise(&parse(&first)).ok_or_else(|| unknown_engine(watch, &path, &first))?;
     let mut case = Case { target: Target { name: watch.address.to_string() }, ..Case::default() };
     case.scrapes.push(Scrape { at: clock::now(), outcome: ScrapeOutcome::Body(first) });
-    on_progress(Progress::Scraped { done: 1, failed: 0, elapsed: started.elapsed() });
+    let elapsed = started.elapsed();
+    on_progress(Progress::Scraped { done: 1, failed: 0, elapsed, took: elapsed });
 
     let endpoints = ask_endpoints(watch, &client, dialect(engine).endpoints);
     let scrapes = keep_scraping(watch, &client, &path, started, &mut case, on_progress);
@@ -149,10 +156,12 @@ async fn keep_scraping(
     let end = started + watch.window + watch.interval / 2;
     let mut failed = 0;
     loop {
+        let mut last = false;
         tokio::select! {
             _ = ticks.tick() => {}
             () = sleep_until(end) => return,
-            () = asked_to_stop() => {
+            () = told(watch.until.as_deref()), if watch.until.is_some() => last = true,
+            () = asked_to_stop(), if watch.until.is_none() => {
                 on_progress(Progress::Interrupted);
                 case.notes.push("the user stopped the window early".into());
                 return;
@@ -161,15 +170,28 @@ async fn keep_scraping(
         if Instant::now() >= end {
             return;
         }
+        let asked = Instant::now();
         let outcome = scrape(watch, client, path).await;
+        let took = asked.elapsed();
         failed += usize::from(matches!(outcome, ScrapeOutcome::Failed(_)));
         case.scrapes.push(Scrape { at: clock::now(), outcome });
-        on_progress(Progress::Scraped { done: case.scrapes.len(), failed, elapsed: started.elapsed() });
+        let done = case.scrapes.len();
+        on_progress(Progress::Scraped { done, failed, elapsed: started.elapsed(), took });
+        if last {
+            return;
+        }
+    }
+}
+
+/// Until the flag is set.
+async fn told(flag: Option<&AtomicBool>) {
+    while !flag.is_some_and(|f| f.load(Ordering::Relaxed)) {
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
 /// Ctrl-C, or the TERM that `timeout` and Kubernetes send.
-async fn asked_to_stop() {
+pub async fn asked_to_stop() {
     use tokio::signal::unix::{SignalKind, signal};
     let terminated = async {
         match signal(SignalKind::terminate()) {

@@ -26,6 +26,11 @@ pub enum TlsError {
     Rustls(#[from] rustls::Error),
 }
 
+/// A client configuration for those who connect themselves.
+pub fn tls_config(access: &crate::Access) -> Result<Arc<ClientConfig>, TlsError> {
+    config(access.ca_file.as_deref(), access.insecure)
+}
+
 /// A client configuration.
 pub(crate) fn config(ca_file: Option<&Path>, insecure: bool) -> Result<Arc<ClientConfig>, TlsError> {
     let provider = Arc::new(ring::default_provider());

@@ -14,6 +14,7 @@ mod instance;
 mod limits;
 mod measured;
 mod memory;
+mod notes;
 mod pace;
 mod plan;
 mod search;

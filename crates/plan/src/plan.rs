@@ -5,16 +5,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::alternatives::{Alternative, TOKEN_BUDGET, changes, judge};
-use crate::ask::{Ask, Deployed, Headroom};
-use crate::assumptions::{
-    GRAPHS, HOST_PER_SEQUENCE, HOST_PER_STEP, TYPICAL_BATCH, UTILISATION, engine_defaults, middle,
-};
+use crate::ask::{Ask, Headroom};
+use crate::assumptions::assumptions;
 use crate::capacity::{Capacity, Limit, rate_text};
 use crate::fleet::Fleet;
 use crate::instance::Instance;
-use crate::limits::CeilingOf;
-use crate::measured::Measured;
 use crate::memory::{MemoryAccount, Pool};
+use crate::notes::{beyond_recorded, notes, recorded_limit, spread};
 use crate::search::caution;
 
 /// The version of the machine-readable plan.
@@ -207,93 +204,6 @@ fn asked(ask: &Ask) -> Asked {
     }
 }
 
-fn notes(ask: &Ask) -> Vec<String> {
-    let mut notes = Vec::new();
-    if let Some(deployed) = &ask.deployed {
-        notes.extend(deployed.model.notes.iter().cloned());
-    }
-    if let Some(measured) = &ask.measured {
-        notes.extend(recorded(ask, measured));
-    }
-    notes
-}
-
-/// The range of machines, where chance moves the answer by more than one instance either way.
-fn spread(ask: &Ask, instance: &Instance, capacity: &Capacity) -> Option<String> {
-    let best = capacity.at_objectives?;
-    let (slowest, fastest) = capacity.by_chance?;
-    let count = |rate| Some(Fleet::of(ask, rate, instance.gpus, best.e2e_mean)?.needed);
-    let (needed, most, fewest) = (count(best.rate)?, count(slowest)?, count(fastest)?);
-    let far = most.instances > needed.instances + 1 || fewest.instances + 1 < needed.instances;
-    far.then(|| {
-        format!(
-            "chance moves this: simulations that differ by their random draws alone give {} to {}, {} to {} an instance; the plan takes the middle one",
-            fewest.gpus,
-            most.gpus_text(),
-            rate_text(slowest),
-            rate_text(fastest)
-        )
-    })
-}
-
-/// What the recorded server's own state means for the plan.
-fn recorded(ask: &Ask, measured: &Measured) -> Vec<String> {
-    let mut notes = Vec::new();
-    if measured.is_overloaded() {
-        let demand = if ask.traffic.rate == measured.arrived { "; the demand is what came" } else { "" };
-        notes.push(format!(
-            "the recorded server was overloaded: {} came and {} were served{demand}",
-            rate_text(measured.arrived),
-            rate_text(measured.served)
-        ));
-    }
-    if !measured.prefix_cache && ask.traffic.prefix_share.get() > 0.0 {
-        notes.push(
-            "the recorded server has no prefix cache; --prefix-share plans as if it were switched on".into(),
-        );
-    }
-    notes
-}
-
-/// A batch this many times the recorded one is a guess.
-const FAR: f64 = 3.0;
-
-/// Where the plan runs far larger batches than were ever measured.
-fn beyond_recorded(ask: &Ask, capacity: &Capacity) -> Option<String> {
-    let measured = ask.measured.as_ref()?;
-    let planned = capacity.at_objectives?.running.get();
-    (planned > FAR * measured.batch.get()).then(|| {
-        format!(
-            "at its limit an instance would run {planned:.0} requests at once, the recorded server ran {:.0}: the limit is an extrapolation, so hold it against a load test",
-            measured.batch.get()
-        )
-    })
-}
-
-/// Where a setting of the recorded server is what stops an instance, so that more of the same is bought.
-fn recorded_limit(ask: &Ask, capacity: &Capacity) -> Option<String> {
-    let measured = ask.measured.as_ref()?;
-    let lowest = capacity.ceilings.first()?;
-    let stops = |limit: Limit, ceiling: CeilingOf| {
-        let binds = capacity.binding.limit == limit;
-        binds || (lowest.of == ceiling && capacity.binding.limit == Limit::Nothing)
-    };
-    if stops(Limit::SequenceCap, CeilingOf::SequenceCap) && ask.limits.max_sequences.is_none() {
-        let cap = measured.limits.max_sequences?;
-        return Some(format!(
-            "the recorded --max-num-seqs {cap} stops an instance, not the GPU: raise it before adding machines (--max-num-seqs plans with another)"
-        ));
-    }
-    if stops(Limit::KvPool, CeilingOf::KvPool) && ask.deployed.is_none() {
-        let pool = measured.pool;
-        return Some(measured.pool_possible.map_or_else(
-            || format!("the recorded KV pool of {pool} stops an instance: a larger one (more memory, fp8 keys and values) comes before more machines"),
-            |possible| format!("the recorded KV pool of {pool} stops an instance: --num-gpu-blocks-override cut it from {possible}, so take that off before adding machines"),
-        ));
-    }
-    None
-}
-
 /// An objective that no software could meet on this hardware, with the number.
 fn below_physics(ask: &Ask, instance: &Instance) -> Option<String> {
     let deployed = ask.deployed.as_ref()?;
@@ -341,78 +251,4 @@ fn verdict(ask: &Ask, capacity: &Capacity, fleet: Option<&Fleet>) -> Verdict {
         rate_text(fleet.per_instance),
     );
     Verdict { works: true, answer, instead: Vec::new() }
-}
-
-/// Every assumption behind the numbers, those that move them most first.
-fn assumptions(ask: &Ask, instance: Option<&Instance>) -> Vec<String> {
-    let mut all = Vec::new();
-    if let Some(deployed) = &ask.deployed {
-        speed(ask, deployed, &mut all);
-        let Deployed { utilisation, gpu, .. } = deployed;
-        let share = utilisation.unwrap_or(UTILISATION);
-        let given = if utilisation.is_some() { "" } else { " (vLLM's default)" };
-        all.push(format!(
-            "the engine may take {share} of the memory{given}; CUDA graphs {GRAPHS}, activations estimated"
-        ));
-        let (budget, sequences) = engine_defaults(gpu);
-        let seen = ask.measured.as_ref().map(|measured| measured.limits).unwrap_or_default();
-        if ask.limits.token_budget.or(seen.token_budget).is_none() {
-            all.push(format!("token budget {budget} (vLLM's default here; --max-num-batched-tokens)"));
-        }
-        if ask.limits.max_sequences.or(seen.max_sequences).is_none() {
-            all.push(format!("sequence cap {sequences} (vLLM's default here; --max-num-seqs)"));
-        }
-    }
-    if let Some(measured) = &ask.measured {
-        let step = &measured.step;
-        all.push(format!(
-            "speed as fitted until a replay of the case shows its latencies: a step takes {}, {} more for a prompt token, {} for a running request, and {} for a thousand tokens of context",
-            step.base,
-            step.per_prompt_token,
-            step.per_sequence,
-            Seconds(step.per_context_token.get() * 1000.0),
-        ));
-        all.push(format!(
-            "{} between tokens at {:.0} running requests was measured; a larger batch is extrapolated",
-            measured.itl,
-            measured.batch.get()
-        ));
-    }
-    let traffic = &ask.traffic;
-    let spread = if traffic.prompts.is_some() || traffic.answers.is_some() {
-        "lengths as in the case's histograms".to_owned()
-    } else if traffic.variation.get() == 0.0 {
-        "all requests of the same length".to_owned()
-    } else {
-        format!("lengths log-normal, coefficient of variation {:.2} (--cv)", traffic.variation.get())
-    };
-    all.push(format!("random (Poisson) arrivals, {spread}, seed {}", ask.seed));
-    if traffic.prefix_share.get() > 0.0 {
-        all.push(format!(
-            "{} of an average prompt is one shared beginning that stays in the prefix cache and is held once",
-            traffic.prefix_share
-        ));
-    } else {
-        all.push("no prompt tokens come from the prefix cache (--prefix-share)".into());
-    }
-    all.push("network, tokenizing and the front end are not included; instances are loaded evenly".into());
-    if instance.is_some() && ask.objectives.iter().any(|o| o.metric == ObjectiveMetric::Tpot) {
-        all.push("tpot is judged by the mean time between tokens".into());
-    }
-    all
-}
-
-fn speed(ask: &Ask, deployed: &Deployed, all: &mut Vec<String>) {
-    let gpu = &deployed.gpu;
-    let (mfu, mbu) = (middle(gpu.mfu), middle(gpu.mbu));
-    let scaled = if ask.measured.is_some() { ", scaled to what was measured" } else { "" };
-    all.push(format!(
-        "{mbu} of peak bandwidth and {mfu} of peak FLOP/s are reached (middle of the usual {} to {} and {} to {}); the host adds {HOST_PER_STEP} a step and {HOST_PER_SEQUENCE} a sequence{scaled}",
-        gpu.mbu.0, gpu.mbu.1, gpu.mfu.0, gpu.mfu.1
-    ));
-    if deployed.model.experts().is_some() {
-        all.push(format!(
-            "every step reads the experts that {TYPICAL_BATCH} tokens touch: too many at low rates"
-        ));
-    }
 }

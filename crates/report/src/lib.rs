@@ -3,6 +3,7 @@
 //! Everything here is a pure function from data to text. Text for people carries ANSI styles; the
 //! caller prints it through a stream that strips them where they are not wanted.
 
+mod bench;
 mod explain;
 mod forecast;
 mod json;
@@ -12,6 +13,10 @@ mod style;
 mod text;
 mod wrap;
 
+pub use bench::{
+    BoundaryFacts, ProbeRow, bench_json, bench_row, bench_row_names, bench_schema, bench_text, boundary_text,
+    import_text, sweep_text,
+};
 pub use explain::{benign_page, catalogue_page, cause_page, thresholds_page};
 pub use json::{json, schema};
 pub use plan::{plan_json, plan_schema, plan_text};

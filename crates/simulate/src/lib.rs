@@ -25,7 +25,7 @@ pub mod workload;
 pub use engine::{Engine, EngineConfig, EngineLoad, Policy, Refusal, Sequence, Sink, Speculation, StepTime};
 pub use fleet::{Fleet, FleetConfig, Front, GoingOn, Router};
 pub use outcome::{Latency, Outcome};
-pub use random::Random;
+pub use random::{Random, mix};
 pub use rehearse::{Recording, Window, rehearse};
 pub use request::{Content, Finish, Request, RequestId};
 pub use run::{Stop, Watch, run};

@@ -12,10 +12,17 @@ pub struct Random(Pcg64Mcg);
 impl Random {
     /// The stream of this name under a seed.
     pub fn new(seed: u64, stream: &str) -> Self {
-        let name = stream
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
-        Self(Pcg64Mcg::seed_from_u64(mix(seed ^ mix(name))))
+        Self(Pcg64Mcg::seed_from_u64(key(seed, stream)))
+    }
+
+    /// The stream of this name for one thing of many: any of them can be drawn without the others.
+    pub fn of(seed: u64, stream: &str, index: u64) -> Self {
+        Self(Pcg64Mcg::seed_from_u64(mix(key(seed, stream) ^ mix(index))))
+    }
+
+    /// 64 random bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0.random()
     }
 
     /// Uniform in `0.0..1.0`.
@@ -56,8 +63,15 @@ impl Random {
     }
 }
 
+fn key(seed: u64, stream: &str) -> u64 {
+    let name = stream
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+    mix(seed ^ mix(name))
+}
+
 /// Spreads the bits of a number (the finaliser of splitmix64).
-pub(crate) const fn mix(mut z: u64) -> u64 {
+pub const fn mix(mut z: u64) -> u64 {
     z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -78,6 +92,9 @@ mod tests {
         assert_eq!(draw(7, "arrivals"), draw(7, "arrivals"));
         assert_ne!(draw(7, "arrivals"), draw(7, "lengths"));
         assert_ne!(draw(7, "arrivals"), draw(8, "arrivals"));
+        let of = |index| Random::of(7, "arrivals", index).bits();
+        assert_eq!(of(3), of(3));
+        assert_ne!(of(3), of(4));
     }
 
     #[test]

@@ -5,9 +5,10 @@ use std::path::Path;
 use intriage_case::{Case, Intent, Objective, Profile, layout};
 use intriage_diagnose::diagnose;
 use intriage_engines::read;
-use intriage_observe::{Access, Address, Limits, Watch, open, read_log, redact_command_line, save};
+use intriage_observe::{Address, Limits, Watch, open, read_log, redact_command_line, save};
 use intriage_whatif::predict;
 
+use super::access::access;
 use super::print;
 use super::watching::watching;
 use crate::cli::{CheckArgs, ProfileArg};
@@ -123,26 +124,11 @@ fn collect(args: &CheckArgs) -> Result<Case, Failure> {
     }
     let plan = Watch {
         address,
-        access: access(args)?,
+        access: access(&args.access)?,
         interval: args.interval,
         window: args.window,
         limits: Limits { bytes: (args.max_scrape as usize) << 20, time: args.timeout },
+        until: None,
     };
     watching(&plan)
-}
-
-fn access(args: &CheckArgs) -> Result<Access, Failure> {
-    let mut headers = Vec::new();
-    for header in &args.header {
-        let (name, value) = header
-            .split_once(':')
-            .ok_or_else(|| Failure::Usage("a header is written 'Name: value'".into()))?;
-        headers.push((name.trim().to_owned(), value.trim().to_owned()));
-    }
-    if let Some(path) = &args.bearer_token_file {
-        let token = std::fs::read_to_string(path)
-            .map_err(|e| Failure::File { path: path.display().to_string(), why: e.to_string() })?;
-        headers.push(("Authorization".into(), format!("Bearer {}", token.trim())));
-    }
-    Ok(Access { headers, ca_file: args.ca_file.clone(), insecure: args.insecure })
 }

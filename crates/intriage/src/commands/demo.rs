@@ -176,6 +176,7 @@ fn observe(url: &str) -> Result<Case, Failure> {
         interval: Duration::from_secs_f64(WINDOW.every.0),
         window: Duration::from_secs_f64(WINDOW.length.0),
         limits: Limits { bytes: 32 << 20, time: Duration::from_secs(5) },
+        until: None,
     };
     watching(&plan)
 }

@@ -1,9 +1,12 @@
 //! One file a command: call, print.
 
+mod access;
+pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod explain;
+mod ground_truth;
 pub(crate) mod plan;
 mod print;
 pub(crate) mod scoreboard;

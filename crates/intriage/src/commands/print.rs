@@ -4,7 +4,10 @@ use std::io::Write as _;
 
 use intriage_diagnose::Diagnosis;
 use intriage_plan::Plan;
+use intriage_record::Summary;
+use intriage_record::definitions::Said;
 
+use super::bench::BenchFormat;
 use crate::cli::Format;
 use crate::failure::Failure;
 
@@ -28,6 +31,31 @@ pub(super) fn plan(plan: &Plan, format: Format) -> Result<(), Failure> {
         Format::Text => text(&intriage_report::plan_text(plan, columns())),
         Format::Json => json(intriage_report::plan_json(plan)),
     }
+}
+
+/// Prints a run, what other tools would have said of it, and the diagnosis beside it.
+pub(super) fn bench(
+    summary: &Summary,
+    said: &[Said],
+    beside: Option<&Diagnosis>,
+    format: BenchFormat,
+) -> Result<(), Failure> {
+    if format == BenchFormat::Json {
+        return json(intriage_report::bench_json(summary, said, beside));
+    }
+    text(&intriage_report::bench_text(summary, said, columns()))?;
+    match beside {
+        Some(found) => {
+            text("\n")?;
+            diagnosis(found, Format::Text)
+        }
+        None => Ok(()),
+    }
+}
+
+/// Prints any value as JSON.
+pub(super) fn value(value: &impl serde::Serialize) -> Result<(), Failure> {
+    json(serde_json::to_string_pretty(value).map(|text| text + "\n"))
 }
 
 fn json(json: Result<String, serde_json::Error>) -> Result<(), Failure> {

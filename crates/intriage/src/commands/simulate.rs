@@ -8,11 +8,14 @@ use intriage_simulate::serve::{self, Lag, Running, ServeConfig, ServeError, prox
 use intriage_simulate::workload::trace;
 use intriage_simulate::{Arrivals, Path, Setup, Stop, faults};
 
-use super::print;
+use super::{ground_truth, print};
 use crate::cli::SimulateArgs;
 use crate::failure::{Failure, Outcome};
 
 pub(crate) fn run(args: &SimulateArgs) -> Result<Outcome, Failure> {
+    if args.truth.ground_truth {
+        return ground_truth::run(args);
+    }
     if args.list {
         print::text(&faults::table())?;
         return Ok(Outcome::Fine);

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 pub(super) fn watching(plan: &Watch) -> Result<Case, Failure> {
     let bar = progress(plan.window);
     let case = watch(plan, |event| match event {
-        Progress::Scraped { done, failed, elapsed } => {
+        Progress::Scraped { done, failed, elapsed, .. } => {
             bar.set_position(elapsed.as_millis() as u64);
             let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
             bar.set_message(format!("{done} scrapes{failures}"));

@@ -83,7 +83,7 @@ async fn serve(
     let stop = async {
         tokio::select! {
             () = stop => {}
-            lag = &mut driver => died = Some(lag.unwrap_or_default()),
+            lag = &mut driver => died = Some(lag),
         }
     };
     accept(&listener, stop, |tcp| {
@@ -97,10 +97,15 @@ async fn serve(
     .await;
     // The last sender: the driver returns.
     drop((state, listener));
-    match died {
-        Some(lag) => lag,
-        None => driver.await.unwrap_or_default(),
-    }
+    let ended = match died {
+        Some(ended) => ended,
+        None => driver.await,
+    };
+    // A driver that fell over is a fault of this program and must not look like an end.
+    ended.unwrap_or_else(|error| match error.try_into_panic() {
+        Ok(panic) => std::panic::resume_unwind(panic),
+        Err(_) => Lag::default(),
+    })
 }
 
 /// HTTP/1.1 with the limits of this file.

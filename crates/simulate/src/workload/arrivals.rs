@@ -58,7 +58,7 @@ impl Traced {
 
 /// The instants of an open workload, one after the other.
 #[derive(Debug, Clone)]
-pub(crate) struct ArrivalTimes {
+pub struct ArrivalTimes {
     arrivals: Arrivals,
     now: f64,
     next_burst: f64,
@@ -67,7 +67,8 @@ pub(crate) struct ArrivalTimes {
 }
 
 impl ArrivalTimes {
-    pub(crate) fn new(arrivals: Arrivals) -> Self {
+    /// Those of these arrivals.
+    pub fn new(arrivals: Arrivals) -> Self {
         let next_burst = match &arrivals {
             Arrivals::Bursts { every, .. } => every.0 / 2.0,
             _ => 0.0,
@@ -84,7 +85,7 @@ impl ArrivalTimes {
     }
 
     /// The next instant; `None` where no more come by themselves.
-    pub(crate) fn next(&mut self, random: &mut Random) -> Option<Nanos> {
+    pub fn next(&mut self, random: &mut Random) -> Option<Nanos> {
         let at = |seconds: f64| Some(Nanos::from_seconds(Seconds(seconds)));
         match &self.arrivals {
             Arrivals::Rate { rate, variation } => {
@@ -97,7 +98,8 @@ impl ArrivalTimes {
             Arrivals::Bursts { rate, every, size } => {
                 if self.left_in_burst > 0 {
                     self.left_in_burst -= 1;
-                    return at(self.next_burst - every.0);
+                    // The instant of the crowd itself: working it out again would round differently.
+                    return at(self.now);
                 }
                 let next = self.now + random.exponential() / rate.0.0.max(f64::MIN_POSITIVE);
                 if next >= self.next_burst {

@@ -11,6 +11,14 @@ pub enum Lengths {
     Fixed(u32),
     /// Any length from the first to the second, both included.
     Uniform(u32, u32),
+    /// Around a mean, as often above as below. What would be shorter than one token is drawn again, and so
+    /// is what would be as far above: the mean stays, at the price of a narrower spread.
+    Normal {
+        /// The mean.
+        mean: Tokens,
+        /// The standard deviation.
+        deviation: Tokens,
+    },
     /// Many short, few long.
     LogNormal {
         /// The mean.
@@ -35,7 +43,19 @@ pub struct LengthRange {
     pub weight: f64,
 }
 
+/// Draws of a normal length before the mean is taken instead.
+const TRIES: usize = 64;
+
 impl Lengths {
+    /// Any length within a share of `length` to both sides, as `--random-range-ratio` of vLLM has meant since
+    /// July 2026; the mean is `length`.
+    pub fn around(length: u32, share: Ratio) -> Self {
+        let length = length.max(1);
+        // A cast from f64 takes not-a-number as zero.
+        let away = ((f64::from(length) * share.0.clamp(0.0, 1.0)).ceil() as u32).min(length - 1);
+        Self::Uniform(length - away, length.saturating_add(away))
+    }
+
     /// Draws a length; at least one token.
     pub fn draw(&self, random: &mut Random) -> u32 {
         let between = |a: u32, b: u32, random: &mut Random| {
@@ -45,6 +65,12 @@ impl Lengths {
         let length = match self {
             Self::Fixed(n) => *n,
             Self::Uniform(a, b) => between(*a, *b, random),
+            Self::Normal { mean, deviation } => {
+                let draws = (0..TRIES).map(|_| deviation.0.mul_add(random.normal(), mean.0).round());
+                let most = (2.0 * mean.0).round() - 1.0;
+                let fits = |drawn: &f64| *drawn >= 1.0 && *drawn <= most;
+                draws.into_iter().find(fits).unwrap_or(mean.0) as u32
+            }
             Self::LogNormal { mean, variation, most } => {
                 ((mean.0 * random.lognormal(variation.0)).round() as u32).min(*most)
             }
@@ -66,7 +92,7 @@ impl Lengths {
         match self {
             Self::Fixed(n) => Tokens(f64::from(*n)),
             Self::Uniform(a, b) => Tokens(f64::midpoint(f64::from(*a), f64::from(*b))),
-            Self::LogNormal { mean, .. } => *mean,
+            Self::Normal { mean, .. } | Self::LogNormal { mean, .. } => *mean,
             Self::Ranges(ranges) => {
                 let total: f64 = ranges.iter().map(|r| r.weight).sum();
                 let sum: f64 =
@@ -91,6 +117,9 @@ mod tests {
         for lengths in [
             Lengths::Fixed(7),
             Lengths::Uniform(5, 15),
+            Lengths::around(1000, Ratio(0.8)),
+            Lengths::Normal { mean: Tokens(100.0), deviation: Tokens(20.0) },
+            Lengths::Normal { mean: Tokens(100.0), deviation: Tokens(400.0) },
             Lengths::LogNormal { mean: Tokens(200.0), variation: Ratio(0.6), most: 100_000 },
             Lengths::Ranges(ranges),
         ] {
@@ -102,12 +131,23 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_range_reaches_as_far_down_as_up() {
+        assert_eq!(Lengths::around(1000, Ratio(0.0)), Lengths::Uniform(1000, 1000));
+        assert_eq!(Lengths::around(1000, Ratio(0.25)), Lengths::Uniform(750, 1250));
+        assert_eq!(Lengths::around(10, Ratio(1.0)), Lengths::Uniform(1, 19), "none is empty");
+        assert_eq!(Lengths::around(10, Ratio(f64::NAN)), Lengths::Uniform(10, 10));
+    }
+
     proptest! {
         #[test]
         fn nonsense_still_gives_a_length(a in any::<u32>(), b in any::<u32>(), mean in any::<f64>(), cv in any::<f64>()) {
             let mut random = Random::new(1, "x");
             let log = Lengths::LogNormal { mean: Tokens(mean), variation: Ratio(cv), most: 50 };
             prop_assert!((1..=50).contains(&log.draw(&mut random)));
+            let normal = Lengths::Normal { mean: Tokens(mean), deviation: Tokens(cv) };
+            prop_assert!(normal.draw(&mut random) >= 1);
+            prop_assert!(Lengths::around(a, Ratio(cv)).draw(&mut random) >= 1);
             prop_assert!(Lengths::Uniform(a, b).draw(&mut random) >= 1);
             prop_assert_eq!(Lengths::Ranges(Vec::new()).draw(&mut random), 1);
         }

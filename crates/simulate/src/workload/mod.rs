@@ -4,8 +4,7 @@ mod arrivals;
 mod lengths;
 pub mod trace;
 
-pub(crate) use arrivals::ArrivalTimes;
-pub use arrivals::{Arrivals, Traced};
+pub use arrivals::{ArrivalTimes, Arrivals, Traced};
 use intriage_case::Seconds;
 pub use lengths::{LengthRange, Lengths};
 

@@ -36,26 +36,48 @@ pub enum TraceError {
 
 /// Reads a trace; instants count from its first request, and must not go back.
 pub fn read(text: &str) -> Result<Vec<Traced>, TraceError> {
-    let mut rows: Vec<Traced> = Vec::new();
-    let mut first = None;
-    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+    let lines = lines(text)?;
+    let back = lines.windows(2).find(|pair| matches!(pair, [a, b] if b.told.timestamp < a.told.timestamp));
+    if let Some([_, late]) = back {
+        return Err(TraceError::Line { line: late.number, why: "time goes back".into() });
+    }
+    rows(lines)
+}
+
+/// Reads a trace whose lines may stand in any order; instants count from its earliest request.
+pub fn read_sorted(text: &str) -> Result<Vec<Traced>, TraceError> {
+    let mut lines = lines(text)?;
+    lines.sort_by(|a, b| a.told.timestamp.total_cmp(&b.told.timestamp));
+    rows(lines)
+}
+
+/// A line and its number, from 1.
+struct Numbered {
+    number: usize,
+    told: Line,
+}
+
+fn lines(text: &str) -> Result<Vec<Numbered>, TraceError> {
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let read = lines.map(|(index, line)| {
         let bad = |why: String| TraceError::Line { line: index + 1, why };
         let told: Line = serde_json::from_str(line).map_err(|e| bad(e.to_string()))?;
         if !told.timestamp.is_finite() || told.input_length == 0 || told.output_length == 0 {
             return Err(bad("lengths must be at least 1 and the time a number".into()));
         }
-        let since = told.timestamp - *first.get_or_insert(told.timestamp);
-        let at = Nanos((since * 1e6).round() as u64);
-        if since < 0.0 || rows.last().is_some_and(|last| at < last.at) {
-            return Err(bad("time goes back".into()));
-        }
-        rows.push(Traced {
-            at,
-            lengths: Some((told.input_length, told.output_length)),
-            blocks: told.hash_ids,
-        });
-    }
-    if rows.is_empty() { Err(TraceError::Empty) } else { Ok(rows) }
+        Ok(Numbered { number: index + 1, told })
+    });
+    read.collect()
+}
+
+fn rows(lines: Vec<Numbered>) -> Result<Vec<Traced>, TraceError> {
+    let first = lines.first().ok_or(TraceError::Empty)?.told.timestamp;
+    let row = |Numbered { told, .. }| Traced {
+        at: Nanos(((told.timestamp - first) * 1e6).round() as u64),
+        lengths: Some((told.input_length, told.output_length)),
+        blocks: told.hash_ids,
+    };
+    Ok(lines.into_iter().map(row).collect())
 }
 
 #[cfg(test)]
@@ -100,6 +122,8 @@ mod tests {
         assert!(read("{}").unwrap_err().to_string().starts_with("line 1: missing field"));
         let back = format!("{TRACE}\n{{\"timestamp\": 10, \"input_length\": 1, \"output_length\": 1}}");
         assert!(read(&back).unwrap_err().to_string().starts_with("line 5: time goes back"));
+        let sorted: Vec<_> = read_sorted(&back).unwrap().iter().map(|row| row.at.0 / 1_000_000).collect();
+        assert_eq!(sorted, [0, 990, 2990, 8990]);
         assert!(read(r#"{"timestamp": 1, "input_length": -4, "output_length": 1}"#).is_err());
     }
 
@@ -107,6 +131,7 @@ mod tests {
         #[test]
         fn no_text_brings_it_down(text in ".{0,400}", n in any::<f64>()) {
             let _ = read(&text);
+            let _ = read_sorted(&text);
             let _ = read(&format!(r#"{{"timestamp": {n}, "input_length": 1, "output_length": 1}}"#));
         }
     }

@@ -30,18 +30,15 @@ pub(super) fn clients_are_later(e: &Evidence<'_>, clients: &Result<Clients, Stri
 
 /// The pieces of an answer come closer together than its tokens are made: they were held back.
 pub(super) fn pieces_come_together(e: &Evidence<'_>, clients: &Result<Clients, String>) -> Test {
-    let Ok(Clients { gap: Some(gap), server_gap: Some(made), .. }) = clients else {
+    let Ok(seen_by @ Clients { gap: Some(gap), server_gap: Some(made), .. }) = clients else {
         return Test::Unknown("the client's record has no times of the pieces of an answer".into());
-    };
-    let Some(share) = Ratio::of(*gap, *made) else {
-        return Test::Unknown("the server's token gap is zero".into());
     };
     let says = format!(
         "half of the pieces reach the client within {} of the one before, but a token takes {}",
         Seconds(*gap),
         Seconds(*made)
     );
-    Test::when(share.get() < e.limit(Limit::Compressed), seen(says, Seconds(*gap)))
+    Test::when(seen_by.held_back(e.limit(Limit::Compressed)), seen(says, Seconds(*gap)))
 }
 
 /// What the way costs a request.

@@ -3,10 +3,10 @@
 use intriage_case::{Fact, Ratio, Requests, Seconds, Signal, Source};
 use intriage_engines::{Engine, LogEvent, Meaning, Setting};
 
-use super::silence::{Silence, longest_known};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::silence::{Silence, longest_known};
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 

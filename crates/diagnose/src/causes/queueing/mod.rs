@@ -8,7 +8,6 @@ mod kv_capacity_limited_queue;
 mod max_num_seqs_limited_queue;
 mod offered_load_exceeds_capacity;
 mod overconservative_admission;
-mod silence;
 mod token_budget_limited_queue;
 
 use super::Cause;

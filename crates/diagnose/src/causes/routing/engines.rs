@@ -4,6 +4,7 @@ use intriage_case::{Seconds, Signal};
 use intriage_engines::Instance;
 
 use crate::evidence::Evidence;
+use crate::silence::Silence;
 use crate::weighing::Test;
 
 /// One engine's part of the window.
@@ -25,7 +26,11 @@ pub(super) struct EngineView {
 /// The engines behind the address; empty where there is only one.
 pub(super) fn engines(e: &Evidence<'_>) -> Vec<EngineView> {
     let instances = e.observed.instances();
-    if instances.len() < 2 { Vec::new() } else { instances.iter().map(|i| view(e, i)).collect() }
+    if instances.len() < 2 {
+        return Vec::new();
+    }
+    let silences = Silence::each(e);
+    instances.iter().map(|i| view(e, i, silences.iter().find(|s| s.engine == i.engine))).collect()
 }
 
 /// There is nothing to share between engines.
@@ -34,7 +39,7 @@ pub(super) fn only_one(e: &Evidence<'_>) -> Test {
     Test::Fails(e.fact(Signal::RequestsRunning, says, 1.0))
 }
 
-fn view(e: &Evidence<'_>, instance: &Instance) -> EngineView {
+fn view(e: &Evidence<'_>, instance: &Instance, silence: Option<&Silence>) -> EngineView {
     let series = |signal| e.observed.series(signal, Some(instance), None);
     let mean = |signal| series(signal).and_then(|s| s.mean_at(e.busy())).unwrap_or(0.0);
     let last = |signal| series(signal).and_then(|s| s.last()).unwrap_or(0.0);
@@ -43,23 +48,8 @@ fn view(e: &Evidence<'_>, instance: &Instance) -> EngineView {
         running: mean(Signal::RequestsRunning),
         waiting: mean(Signal::RequestsWaiting),
         prompts: series(Signal::TokensPrompt).and_then(|s| s.counter()).map_or(0.0, |c| c.delta),
-        still: stands_still(e, instance),
+        still: Seconds(silence.map_or(0.0, |s| s.seconds)),
         holds: last(Signal::RequestsRunning) + last(Signal::RequestsWaiting),
-    }
-}
-
-/// From the last scrape before which its tokens moved to the end of the window.
-fn stands_still(e: &Evidence<'_>, instance: &Instance) -> Seconds {
-    let Some(tokens) = e.observed.series(Signal::TokensGenerated, Some(instance), None) else {
-        return Seconds(0.0);
-    };
-    let times = &e.observed.times;
-    let moved = (1..times.len())
-        .rev()
-        .find(|&i| matches!((tokens.at(i - 1), tokens.at(i)), (Some(before), Some(now)) if now > before));
-    match (times.last(), times.get(moved.unwrap_or(0))) {
-        (Some(end), Some(then)) => end.since(*then),
-        _ => Seconds(0.0),
     }
 }
 
@@ -87,6 +77,13 @@ pub(super) fn two_engines(engines: [(f64, f64, f64); 2]) -> crate::testing::Give
             ] {
                 let _ = writeln!(text, "{name}{labels} {value}");
             }
+            // Steps are counted as they happen, as a real engine counts them.
+            let (steps, name) = (prompts * part / 500.0, "vllm:iteration_tokens_total");
+            let inner = labels.trim_matches(['{', '}']);
+            for le in ["512.0", "+Inf"] {
+                let _ = writeln!(text, "{name}_bucket{{{inner},le=\"{le}\"}} {steps}");
+            }
+            let _ = writeln!(text, "{name}_sum{labels} {}\n{name}_count{labels} {steps}", steps * 500.0);
         }
         text
     })

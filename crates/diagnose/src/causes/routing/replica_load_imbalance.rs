@@ -119,7 +119,10 @@ fn another_has_room(e: &Evidence<'_>, all: &[EngineView]) -> Test {
         return only_one(e);
     }
     let cap = e.setting(Setting::MaxSequences).unwrap_or(f64::MAX);
-    let room = all.iter().filter(|a| a.waiting < 0.5 && a.running < cap / 2.0).count();
+    let room = all
+        .iter()
+        .filter(|a| a.waiting < e.limit(Limit::NobodyWaits) && a.running < cap * e.limit(Limit::ReplicaRoom))
+        .count();
     let says = format!("{room} of {} engines have nobody waiting and room for more", all.len());
     Test::when(room > 0, e.fact(Signal::RequestsRunning, says, room as f64))
 }

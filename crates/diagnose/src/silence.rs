@@ -6,30 +6,36 @@ use intriage_engines::Instance;
 use crate::evidence::Evidence;
 
 /// The end of the window in which nothing an engine step would move has moved.
-pub(super) struct Silence {
+pub(crate) struct Silence {
     /// How long it lasts.
-    pub(super) seconds: f64,
+    pub(crate) seconds: f64,
     /// Scrape intervals in it.
-    pub(super) intervals: usize,
+    pub(crate) intervals: usize,
     /// Something had moved before it.
-    pub(super) after_work: bool,
+    pub(crate) after_work: bool,
     /// Requests in the engine throughout, at the least.
-    pub(super) held: f64,
+    pub(crate) held: f64,
     /// The longest silence before it.
-    pub(super) earlier: f64,
+    pub(crate) earlier: f64,
     /// This engine's part of all behind the address.
-    pub(super) share: f64,
+    pub(crate) share: f64,
+    /// The engine's label, where several stand behind the address.
+    pub(crate) engine: Option<String>,
 }
 
 impl Silence {
-    /// The longest silence with requests in it of any engine behind the address.
-    pub(super) fn longest(e: &Evidence<'_>) -> Option<Self> {
+    /// The silence of each engine behind the address that counts its steps as they happen.
+    pub(crate) fn each(e: &Evidence<'_>) -> Vec<Self> {
         let instances = e.observed.instances();
         let share = 1.0 / instances.len().max(1) as f64;
         let scopes: Vec<Option<&Instance>> =
             if instances.len() < 2 { vec![None] } else { instances.iter().map(Some).collect() };
-        let all = scopes.into_iter().filter_map(|of| Self::of(e, of, share));
-        all.max_by(|a, b| {
+        scopes.into_iter().filter_map(|of| Self::of(e, of, share)).collect()
+    }
+
+    /// The longest silence with requests in it of any engine behind the address.
+    pub(crate) fn longest(e: &Evidence<'_>) -> Option<Self> {
+        Self::each(e).into_iter().max_by(|a, b| {
             (a.held > 0.0, a.seconds)
                 .partial_cmp(&(b.held > 0.0, b.seconds))
                 .unwrap_or(std::cmp::Ordering::Equal)
@@ -56,6 +62,7 @@ impl Silence {
             held,
             earlier: gaps.fold(0.0, f64::max),
             share,
+            engine: of.and_then(|instance| instance.engine.clone()),
         })
     }
 }
@@ -93,7 +100,7 @@ fn steps_show_in(e: &Evidence<'_>, of: Option<&Instance>) -> Option<Vec<Vec<Opti
 }
 
 /// The longest observation in the life of the process, by its bucket.
-pub(super) fn longest_known(e: &Evidence<'_>, signals: &[Signal]) -> f64 {
+pub(crate) fn longest_known(e: &Evidence<'_>, signals: &[Signal]) -> f64 {
     let longest = |signal: &Signal| {
         let state = e.observed.histograms(*signal, None)?.into_iter().flatten().next_back()?;
         state.quantile(1.0).map(|b| if b.high.is_finite() { b.high } else { b.low })

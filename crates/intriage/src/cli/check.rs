@@ -1,0 +1,80 @@
+//! `check`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::access::AccessArgs;
+use super::values::{Format, duration};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  intriage check http://127.0.0.1:8000
+  intriage check http://127.0.0.1:8000 --slo ttft.p95=500ms --slo itl.p95=50ms
+  intriage check https://llm.example --bearer-token-file token --log server.log --save incident.case
+  intriage check incident.case --format json
+  intriage check fixtures/recordings/vllm-h200-maxseqs4";
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// A URL (scraped over a window), a folder of recordings, or a saved case.
+    pub(crate) target: String,
+    /// Time between scrapes of a URL, such as 1s or 500ms.
+    #[arg(long, value_parser = duration, default_value = "1s")]
+    pub(crate) interval: Duration,
+    /// How long to watch a URL.
+    #[arg(long, value_parser = duration, default_value = "30s")]
+    pub(crate) window: Duration,
+    /// Most time one scrape may take.
+    #[arg(long, value_parser = duration, default_value = "10s")]
+    pub(crate) timeout: Duration,
+    /// Most MiB one scrape may have.
+    #[arg(long, default_value_t = 64, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) max_scrape: u32,
+    /// What the server is for; decides which conditions matter.
+    #[arg(long)]
+    pub(crate) profile: Option<ProfileArg>,
+    /// An objective, such as ttft.p95=500ms, itl.mean=50ms or errors=0.5% (repeatable).
+    #[arg(long, value_name = "OBJECTIVE")]
+    pub(crate) slo: Vec<String>,
+    /// Judge this served model only.
+    #[arg(long)]
+    pub(crate) model: Option<String>,
+    /// The server's command line or flags, where no log tells them.
+    #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
+    pub(crate) engine_args: Option<String>,
+    /// A server log (repeatable).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Vec<PathBuf>,
+    /// What the clients saw: one JSON object a line with sent (Unix ms) and, in seconds after it, connect,
+    /// headers, first, last, gap_p50; chunks, tokens, status, error.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) client: Option<PathBuf>,
+    /// Save everything collected as a case file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+    /// Do not replay the case with its remedies.
+    #[arg(long)]
+    pub(crate) no_predict: bool,
+    /// Output for people or for machines.
+    #[arg(long, default_value = "text")]
+    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
+    /// The settings file (default: intriage.toml in this folder, if there is one).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// Workload profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProfileArg {
+    /// People wait for tokens.
+    Interactive,
+    /// A job wants throughput; a standing queue is its plan.
+    Batch,
+    /// People wait, and arrivals come in bursts.
+    Bursty,
+}

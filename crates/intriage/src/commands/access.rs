@@ -1,0 +1,40 @@
+//! How to get in: headers, token, CA.
+
+use intriage_observe::Access;
+
+use crate::cli::AccessArgs;
+use crate::failure::Failure;
+
+/// What the command line says.
+pub(super) fn access(args: &AccessArgs) -> Result<Access, Failure> {
+    let mut headers = Vec::new();
+    for header in &args.header {
+        let (name, value) = header
+            .split_once(':')
+            .ok_or_else(|| Failure::Usage("a header is written 'Name: value'".into()))?;
+        headers.push((name.trim().to_owned(), value.trim().to_owned()));
+    }
+    if let Some(path) = &args.bearer_token_file {
+        let token = std::fs::read_to_string(path)
+            .map_err(|e| Failure::File { path: path.display().to_string(), why: e.to_string() })?;
+        headers.push(bearer(&token));
+    }
+    Ok(Access { headers, ca_file: args.ca_file.clone(), insecure: args.insecure })
+}
+
+/// The same, with the key that OpenAI's clients take from the environment where the command line has none.
+pub(super) fn access_with_key(args: &AccessArgs) -> Result<Access, Failure> {
+    let mut access = access(args)?;
+    let has_own = access.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+    if let Ok(key) = std::env::var("OPENAI_API_KEY")
+        && !has_own
+        && !key.trim().is_empty()
+    {
+        access.headers.push(bearer(&key));
+    }
+    Ok(access)
+}
+
+fn bearer(token: &str) -> (String, String) {
+    ("Authorization".into(), format!("Bearer {}", token.trim()))
+}

@@ -1,0 +1,55 @@
+//! The run's clock: monotonic, from the start of the run; and the way from the kernel's stamps to it.
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use intriage_case::{Millis, Nanos};
+
+/// The run's clock.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    start: Instant,
+}
+
+impl Clock {
+    /// Starts now.
+    pub fn start() -> Self {
+        Self { start: Instant::now() }
+    }
+
+    /// Since the start.
+    pub fn now(self) -> Nanos {
+        Nanos(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// The kernel stamps arrivals by the clock on the wall; this is what lies between that and ours. It drifts as the wall
+/// clock is disciplined (at most 500 ppm), so it is measured again and again.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WallOffset(u64);
+
+impl WallOffset {
+    /// Measures it.
+    pub(crate) fn measure(clock: Clock) -> Self {
+        let before = clock.now();
+        let wall = wall_nanos();
+        let after = clock.now();
+        Self(wall.wrapping_sub(before.0 + after.since(before).0 / 2))
+    }
+
+    /// A stamp of the wall clock on ours.
+    pub(crate) const fn to_run(self, stamp: u64) -> Nanos {
+        Nanos(stamp.saturating_sub(self.0))
+    }
+}
+
+/// The time on the wall.
+pub fn wall_clock() -> Millis {
+    Millis(wall_nanos() / 1_000_000)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the kernel stamps arrivals by the clock on the wall")]
+fn wall_nanos() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX))
+}
