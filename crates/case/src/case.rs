@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ClientRequest, Intent, Millis};
+use crate::gpu::GpuSurvey;
+use crate::{ClientRequest, Collected, Intent, Millis};
 
 /// All that was collected about one server over one window, and what its user wants of it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -25,6 +26,8 @@ pub struct Case {
     pub gpu: GpuEvidence,
     /// Requests as their client saw them.
     pub client: Vec<ClientRequest>,
+    /// What each collector brought, and what was skipped and why.
+    pub collected: Vec<Collected>,
     /// What the collector wants a reader to know: what it skipped and why.
     pub notes: Vec<String>,
 }
@@ -73,13 +76,15 @@ pub struct LogText {
     pub text: String,
 }
 
-/// What GPU tools said, as text.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// What GPU tools said: texts as they were printed, and what NVML answered.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct GpuEvidence {
     /// Output of `nvidia-smi dmon`.
     pub dmon: Option<String>,
     /// Output of `nvidia-smi -q`.
     pub smi_q: Option<String>,
+    /// What intriage itself read through NVML.
+    pub survey: Option<GpuSurvey>,
 }
 
 impl Case {

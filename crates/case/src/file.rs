@@ -13,7 +13,7 @@ use thiserror::Error;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-use crate::{Case, Intent, Target, layout};
+use crate::{Case, Collected, Intent, Target, layout};
 
 /// The version of the case file written here.
 pub const SCHEMA: &str = "intriage.case/1";
@@ -30,6 +30,8 @@ struct Manifest {
     target: Target,
     #[serde(default)]
     intent: Intent,
+    #[serde(default)]
+    collected: Vec<Collected>,
     #[serde(default)]
     notes: Vec<String>,
 }
@@ -64,8 +66,13 @@ pub enum CaseFileError {
 pub fn read(bytes: &[u8]) -> Result<Case, CaseFileError> {
     let mut archive = ZipArchive::new(Cursor::new(bytes))?;
     let manifest = manifest(&mut archive)?;
-    let mut case =
-        Case { target: manifest.target, intent: manifest.intent, notes: manifest.notes, ..Case::default() };
+    let mut case = Case {
+        target: manifest.target,
+        intent: manifest.intent,
+        collected: manifest.collected,
+        notes: manifest.notes,
+        ..Case::default()
+    };
     let mut left = MAX_UNPACKED;
     for index in 0..archive.len() {
         let entry = archive.by_index(index)?;
@@ -87,6 +94,7 @@ pub fn write(case: &Case, out: impl Write + Seek) -> Result<(), CaseFileError> {
         schema: SCHEMA.to_owned(),
         target: case.target.clone(),
         intent: case.intent.clone(),
+        collected: case.collected.clone(),
         notes: case.notes.clone(),
     };
     zip.start_file(MANIFEST, options)?;
@@ -132,7 +140,7 @@ fn limited(entry: impl Read, limit: u64) -> Result<Vec<u8>, CaseFileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Millis, Profile, Scrape, ScrapeOutcome};
+    use crate::{Bytes, Gathered, Millis, Profile, Scrape, ScrapeOutcome, Seconds};
 
     fn small_case() -> Case {
         Case {
@@ -146,6 +154,12 @@ mod tests {
                 Scrape { at: Millis(5), outcome: ScrapeOutcome::Body(b"a 1\n".to_vec()) },
                 Scrape { at: Millis(6), outcome: ScrapeOutcome::Failed("refused".into()) },
             ],
+            collected: vec![Collected {
+                what: "gpu".into(),
+                outcome: Gathered::Skipped { why: "no driver".into() },
+                took: Seconds(0.01),
+                size: Bytes(0.0),
+            }],
             notes: vec!["no log was given".into()],
             ..Case::default()
         }

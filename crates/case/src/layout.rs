@@ -2,7 +2,7 @@
 //!
 //! A folder of recordings and a case file share it, so one reader serves both:
 //! `metrics/<unix_ms>.txt`, `metrics/<unix_ms>.failed`, `endpoints/<path with / as __>.json`,
-//! `server.log`, `client.jsonl`, `cmdline.txt`, `dmon.txt`, `smi_q.txt`, and in a case file `case.json`.
+//! `server.log`, `client.jsonl`, `cmdline.txt`, `dmon.txt`, `smi_q.txt`, `gpu.json`, and in a case file `case.json`.
 //! `truth.json` is for the scoreboard; nothing here reads it.
 
 use crate::client;
@@ -28,6 +28,10 @@ pub fn add(case: &mut Case, name: &str, bytes: Vec<u8>) -> bool {
         "client.jsonl" => case.client = client::read(&text(bytes), &mut case.notes),
         "dmon.txt" => case.gpu.dmon = Some(text(bytes)),
         "smi_q.txt" => case.gpu.smi_q = Some(text(bytes)),
+        "gpu.json" => match serde_json::from_slice(&bytes) {
+            Ok(survey) => case.gpu.survey = Some(survey),
+            Err(why) => case.notes.push(format!("gpu.json was left out: {why}")),
+        },
         _ if is_log(name) => {
             case.logs.retain(|log| log.name != name);
             case.logs.push(LogText { name: name.to_owned(), text: text(bytes) });
@@ -45,7 +49,7 @@ pub fn wants(name: &str) -> bool {
     if let Some(file) = name.strip_prefix("endpoints/") {
         return file.strip_suffix(".json").is_some();
     }
-    matches!(name, "client.jsonl" | "cmdline.txt" | "dmon.txt" | "smi_q.txt") || is_log(name)
+    matches!(name, "client.jsonl" | "cmdline.txt" | "dmon.txt" | "smi_q.txt" | "gpu.json") || is_log(name)
 }
 
 /// The files of a case, in a stable order: the inverse of [`add`].
@@ -67,6 +71,10 @@ pub fn files(case: &Case) -> Vec<(String, Vec<u8>)> {
     }
     if !case.client.is_empty() {
         files.push(("client.jsonl".to_owned(), client::write(&case.client).into_bytes()));
+    }
+    // A survey is numbers and text: it has a JSON form.
+    if let Some(json) = case.gpu.survey.as_ref().and_then(|survey| serde_json::to_vec(survey).ok()) {
+        files.push(("gpu.json".to_owned(), json));
     }
     for (name, content) in
         [("cmdline.txt", &case.command_line), ("dmon.txt", &case.gpu.dmon), ("smi_q.txt", &case.gpu.smi_q)]
@@ -125,6 +133,7 @@ mod tests {
             ("endpoints/v1__models.json", "{}"),
             ("server.log", "INFO ready\n"),
             ("cmdline.txt", "vllm serve m"),
+            ("gpu.json", r#"{"source":"NVML 13","cards":[{"index":0,"name":"NVIDIA H200"}]}"#),
         ] {
             assert!(add(&mut case, name, content.into()), "{name}");
             assert!(wants(name), "{name}");
@@ -132,6 +141,7 @@ mod tests {
         assert_eq!(case.scrapes.iter().map(|s| s.at.0).collect::<Vec<_>>(), [1000, 2000, 3000]);
         assert_eq!(case.scrapes[2].outcome, ScrapeOutcome::Failed("connection refused".into()));
         assert_eq!(case.endpoints["/v1/models"], "{}");
+        assert_eq!(case.gpu.survey.as_ref().unwrap().cards[0].name.as_deref(), Some("NVIDIA H200"));
 
         let mut again = Case::default();
         for (name, bytes) in files(&case) {

@@ -10,8 +10,10 @@
 
 mod case;
 mod client;
+mod collected;
 mod fact;
 pub mod file;
+pub mod gpu;
 mod histogram;
 mod intent;
 pub mod layout;
@@ -22,10 +24,11 @@ mod units;
 
 pub use case::{Case, GpuEvidence, LogText, Scrape, ScrapeOutcome, Target};
 pub use client::ClientRequest;
+pub use collected::{Collected, Gathered};
 pub use fact::{Fact, Source};
 pub use histogram::{Histogram, HistogramError, QuantileBounds};
 pub use intent::{Intent, Objective, ObjectiveMetric, ObjectiveParseError, Profile, Statistic};
 pub use series::{CounterWindow, Series};
 pub use signal::{Aggregate, Kind, Signal};
 pub use time::{Millis, Nanos};
-pub use units::{Bytes, PerSecond, Quantity, Ratio, Requests, Seconds, Tokens, Unit};
+pub use units::{Bytes, Celsius, Hertz, PerSecond, Quantity, Ratio, Requests, Seconds, Tokens, Unit, Watts};

@@ -197,6 +197,19 @@ unit!(
     Requests => Requests
 );
 
+unit!(
+    /// Electric power in watts.
+    Watts => Watts
+);
+unit!(
+    /// A frequency in hertz.
+    Hertz => Hertz
+);
+unit!(
+    /// A temperature in degrees Celsius.
+    Celsius => Celsius
+);
+
 impl Ratio {
     /// `part / whole`, or `None` where the whole is zero or either is not a number.
     pub fn of(part: f64, whole: f64) -> Option<Self> {

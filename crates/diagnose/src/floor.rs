@@ -132,8 +132,8 @@ fn card(e: &Evidence<'_>) -> Result<Gpu, String> {
 
 /// The mean SM clock in MHz while kernels ran.
 fn clock_under_load(e: &Evidence<'_>) -> Option<f64> {
-    let busy = e.observed.gpu.samples.iter().filter(|s| s.util.is_some_and(|u| u > 0.0));
-    let clocks: Vec<f64> = busy.filter_map(|s| s.sm_clock).collect();
+    let busy = e.observed.gpu.samples.iter().filter(|s| s.util.is_some_and(|u| u.get() > 0.0));
+    let clocks: Vec<f64> = busy.filter_map(|s| s.sm_clock).map(|clock| clock.get() / 1e6).collect();
     (!clocks.is_empty()).then(|| clocks.iter().sum::<f64>() / clocks.len() as f64)
 }
 

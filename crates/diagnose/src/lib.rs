@@ -11,6 +11,7 @@ mod clients;
 mod diagnosis;
 mod evidence;
 mod floor;
+mod health;
 mod judge;
 mod objectives;
 mod prediction;
@@ -29,6 +30,7 @@ pub use diagnosis::{
     RuledOut, SCHEMA, Segment, SegmentOf, Status, Unjudged, Verdict, WindowSummary,
 };
 pub use evidence::Evidence;
+pub use health::{Check, HEALTH_SCHEMA, Health, State, health};
 pub use judge::diagnose;
 pub use prediction::{Estimate, Fit, Foreseen, Prediction, Times};
 pub use thresholds::{Limit, ThresholdError, Thresholds};

@@ -1,5 +1,7 @@
 //! Cases made up for tests: say what the engine showed, get what a cause makes of it.
 
+mod card;
+
 use std::fmt::Write as _;
 
 use intriage_case::{Case, GpuEvidence, Kind, LogText, Millis, Profile, Scrape, ScrapeOutcome, Signal};
@@ -10,6 +12,8 @@ use crate::diagnosis::Diagnosis;
 use crate::evidence::Evidence;
 use crate::thresholds::Thresholds;
 use crate::weighing::Judgement;
+
+pub(crate) use card::Card;
 
 /// Scrapes in a made-up window, five seconds apart.
 const SCRAPES: usize = 12;
@@ -107,7 +111,7 @@ impl Given {
         for _ in 0..SCRAPES * 5 {
             let _ = writeln!(text, "    0    300    {percent}     20   1980");
         }
-        self.case.gpu = GpuEvidence { dmon: Some(text), smi_q: None };
+        self.case.gpu = GpuEvidence { dmon: Some(text), ..GpuEvidence::default() };
         self
     }
 

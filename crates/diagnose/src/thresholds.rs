@@ -111,6 +111,10 @@ thresholds! {
     SmallBudget "small_budget" 2048.0 Tokens "a step budget that cuts a long prompt into many steps on a GPU" "vLLM optimisation guide (above 8192 for throughput)";
     ForeignMemory "foreign_memory" 1_073_741_824.0 Bytes "memory of a stranger on the GPU that matters; a driver context takes half as much" "own; 0.5 GiB seen missing on an empty H200";
     LongE2e "long_e2e" 10.0 Seconds "an answer people would call slow" "own";
+    ClockEvent "clock_event" 0.05 Ratio "share of busy moments with a slowdown bit; bits also flicker when clocks change" "catalogue T.clock_event (NVML)";
+    HeatMargin "heat_margin" 3.0 Celsius "distance from the slowdown temperature at which nothing is left" "catalogue";
+    LoadedSamples "loaded_samples" 3.0 Count "fewest busy moments before a slow link is called slow under load" "catalogue";
+    WornMemory "worn_memory" 4.0 Events "uncorrected memory errors in a card's life beyond which vendors replace it" "catalogue (MLE-dbg)";
     ClockDrop "clock_drop" 0.85 Ratio "SM clock over its highest: below normal boost variation" "own";
     IdlePower "idle_power" 0.4 Ratio "board power over its limit: the card does little work" "own; 0.17 idle and 0.6 to 0.9 under load seen on one H200";
     ColdSeconds "cold_seconds" 120.0 Seconds "first two minutes of a process" "own";

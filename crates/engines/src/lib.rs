@@ -24,7 +24,7 @@ mod vllm;
 pub use config::{Config, Setting, SettingValue, Stated};
 pub use detect::{Identity, recognise};
 pub use dialect::{Availability, Dialect, Engine, Flag, FlagValue, How, LogValue, MetricRow, dialect};
-pub use gpu::{GpuCard, GpuProcess, GpuReadings, GpuSample};
+pub use gpu::{GpuReadings, UnderLoad};
 pub use log::{LogEvent, LogReadings, Meaning, Signature};
 pub use observed::{Instance, Observed, Track, TrackData, read};
 pub use version::{Version, VersionRange};

@@ -2,6 +2,7 @@
 
 mod access;
 mod check;
+mod host;
 mod plan;
 mod simulate;
 mod values;
@@ -12,6 +13,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::access::AccessArgs;
 pub(crate) use self::check::{CheckArgs, ProfileArg};
+pub(crate) use self::host::HostArgs;
 pub(crate) use self::plan::PlanArgs;
 pub(crate) use self::simulate::{DemoArgs, SimulateArgs};
 pub(crate) use self::values::{Format, duration};
@@ -42,6 +44,9 @@ enum Command {
     /// Say how many GPUs a load takes: memory, limits, the rate that holds the objectives, alternatives.
     #[command(after_long_help = plan::EXAMPLES)]
     Plan(Box<PlanArgs>),
+    /// Look at this machine: GPUs, their links, clocks, heat and errors. Exit code 1 if something is broken.
+    #[command(after_long_help = host::EXAMPLES)]
+    Host(HostArgs),
     /// Print the runbook of a cause, or the list of causes.
     Explain {
         /// A cause, such as kv-capacity-limited-queue.
@@ -89,12 +94,15 @@ pub(crate) enum SchemaOf {
     Plan,
     /// intriage.bench/1.
     Bench,
+    /// intriage.health/1.
+    Health,
 }
 
 /// Parses the command line and runs the command.
 pub(crate) fn run() -> Result<Outcome, Failure> {
     match Cli::parse().command {
         Command::Check(args) => commands::check::run(&args),
+        Command::Host(args) => commands::host::run(&args),
         Command::Bench(args) => commands::bench::run(&args),
         Command::Explain { cause } => commands::explain::run(cause.as_deref()),
         Command::Demo(args) => commands::demo::run(&args),

@@ -6,6 +6,7 @@
 mod bench;
 mod explain;
 mod forecast;
+mod health;
 mod json;
 mod plan;
 mod scoreboard;
@@ -18,6 +19,7 @@ pub use bench::{
     import_text, sweep_text,
 };
 pub use explain::{benign_page, catalogue_page, cause_page, thresholds_page};
+pub use health::{health_json, health_schema, health_text};
 pub use json::{json, schema};
 pub use plan::{plan_json, plan_schema, plan_text};
 pub use scoreboard::{Row, Totals, scoreboard, totals};

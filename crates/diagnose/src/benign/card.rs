@@ -1,7 +1,8 @@
 //! Benign conditions of the GPU: saving power when idle, at its limit when busy.
 
-use intriage_case::Ratio;
-use intriage_engines::{GpuCard, Setting};
+use intriage_case::gpu::{ClockReasons, GpuCard};
+use intriage_case::{Hertz, Ratio, Watts};
+use intriage_engines::Setting;
 
 use super::Benign;
 use crate::evidence::Evidence;
@@ -45,36 +46,44 @@ pub(super) static ALL: &[Benign] = &[
 
 /// The first card that is idle and passes `shows`.
 fn idle_card<'a>(e: &'a Evidence<'_>, shows: impl Fn(&GpuCard) -> bool) -> Option<&'a GpuCard> {
-    e.observed.gpu.cards.iter().find(|c| c.util == Some(0.0) && shows(c))
+    e.observed.gpu.cards.iter().find(|c| c.util == Some(Ratio(0.0)) && shows(c))
+}
+
+/// Heat, or the hardware's own protection, holds the clocks down.
+fn is_slowed_down(card: &GpuCard) -> Option<bool> {
+    const PROTECTED: ClockReasons =
+        ClockReasons::THERMAL.with(ClockReasons::HARDWARE_SLOWDOWN).with(ClockReasons::POWER_BRAKE);
+    card.reasons.map(|reasons| reasons.any_of(PROTECTED))
 }
 
 fn idle_clocks(e: &Evidence<'_>) -> Option<String> {
-    let low = |clock: f64, max: f64| clock < e.limit(Limit::ClockDrop) * max;
-    let card = idle_card(e, |c| {
-        c.slowed_down != Some(true) && c.sm_clock.zip(c.sm_clock_max).is_some_and(|(now, max)| low(now, max))
-    })?;
+    let low = |(now, most): (Hertz, Hertz)| now.get() < e.limit(Limit::ClockDrop) * most.get();
+    let card = idle_card(e, |c| is_slowed_down(c) != Some(true) && c.sm_clock.both().is_some_and(low))?;
+    let (now, most) = card.sm_clock.both()?;
     Some(format!(
         "the SM clock is {:.0} of {:.0} MHz because the card has nothing to do",
-        card.sm_clock?, card.sm_clock_max?
+        now.get() / 1e6,
+        most.get() / 1e6
     ))
 }
 
 fn idle_pcie(e: &Evidence<'_>) -> Option<String> {
     let card = idle_card(e, |c| {
-        let slower = c.pcie_generation.is_some_and(|(now, max)| now < max);
-        slower && c.pcie_width.is_some_and(|(now, max)| now == max)
+        let slower = c.pcie_generation.both().is_some_and(|(now, most)| now < most);
+        slower && c.pcie_width.both().is_some_and(|(now, most)| now == most)
     })?;
-    let ((now, max), (lanes, _)) = (card.pcie_generation?, card.pcie_width?);
+    let ((now, most), (lanes, _)) = (card.pcie_generation.both()?, card.pcie_width.both()?);
     Some(format!(
-        "the PCIe link is at generation {now} of {max} with all {lanes} lanes because the card has nothing to do"
+        "the PCIe link is at generation {now} of {most} with all {lanes} lanes because the card has nothing to do"
     ))
 }
 
 fn power_cap(e: &Evidence<'_>) -> Option<String> {
-    let card = e.observed.gpu.cards.iter().find(|c| c.power_capped == Some(true))?;
-    let (limit, default) = (card.power_limit?, card.power_limit_default?);
-    let normal = limit >= default && card.slowed_down == Some(false);
-    normal.then(|| format!("the power cap is active at the card's own limit of {limit:.0} W and heat is not the reason: normal at full load"))
+    let capped = |c: &&GpuCard| c.reasons.is_some_and(|r| r.any_of(ClockReasons::POWER_CAP));
+    let card = e.observed.gpu.cards.iter().find(capped)?;
+    let (limit, default) = (card.power_limits.enforced?, card.power_limits.default?);
+    let normal = limit >= default && is_slowed_down(card) == Some(false);
+    normal.then(|| format!("the power cap is active at the card's own limit of {limit} and heat is not the reason: normal at full load"))
 }
 
 fn util_without_work(e: &Evidence<'_>) -> Option<String> {
@@ -82,9 +91,9 @@ fn util_without_work(e: &Evidence<'_>) -> Option<String> {
         return None;
     }
     let busy = e.observed.gpu.busy_share()?;
-    let powers: Vec<f64> = e.observed.gpu.samples.iter().filter_map(|s| s.power).collect();
+    let powers: Vec<f64> = e.observed.gpu.samples.iter().filter_map(|s| s.power).map(Watts::get).collect();
     let power = Ratio::of(powers.iter().sum(), powers.len() as f64)?.get();
-    let limit = e.observed.gpu.cards.iter().find_map(|c| c.power_limit)?;
+    let limit = e.observed.gpu.cards.iter().find_map(|c| c.power_limits.enforced)?.get();
     (busy.get() >= e.limit(Limit::Sustained) && power <= e.limit(Limit::IdlePower) * limit)
         .then(|| format!("the GPUs show {busy} without a request, at {power:.0} of {limit:.0} W: a communication kernel waits"))
 }

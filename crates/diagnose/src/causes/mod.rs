@@ -7,6 +7,7 @@
 mod api;
 mod behaviour;
 mod decode;
+mod hardware;
 mod measurement;
 mod memory;
 mod network;
@@ -37,6 +38,8 @@ pub enum Class {
     Api,
     /// Which replica gets a request.
     Routing,
+    /// The card itself.
+    Hardware,
     /// The way between client and server.
     Network,
     /// Whether the figures can be trusted at all.
@@ -54,6 +57,7 @@ impl Class {
             Self::Memory => "memory",
             Self::Api => "api",
             Self::Routing => "routing",
+            Self::Hardware => "hardware",
             Self::Network => "network",
             Self::Measurement => "measurement",
         }
@@ -204,6 +208,7 @@ pub fn catalogue() -> impl Iterator<Item = &'static Cause> {
         memory::CAUSES,
         api::CAUSES,
         routing::CAUSES,
+        hardware::CAUSES,
         network::CAUSES,
         measurement::CAUSES,
     ]

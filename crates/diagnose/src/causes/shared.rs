@@ -323,6 +323,17 @@ pub(super) fn first_token_is_late(e: &Evidence<'_>, mean: f64) -> bool {
     })
 }
 
+/// The model runs on a CPU: there is no card.
+pub(super) fn on_cpu(e: &Evidence<'_>) -> Test {
+    match e.observed.config.text(Setting::Device) {
+        Some(device) => Test::when(
+            device == "cpu",
+            e.setting_fact(Setting::Device, format!("the model runs on {device}")),
+        ),
+        None => Test::Unknown("what the model runs on is not stated".into()),
+    }
+}
+
 /// The model runs on a GPU.
 pub(super) fn runs_on_gpu(e: &Evidence<'_>) -> Test {
     match e.observed.config.text(Setting::Device) {
@@ -331,7 +342,7 @@ pub(super) fn runs_on_gpu(e: &Evidence<'_>) -> Test {
         None if !e.observed.gpu.samples.is_empty() => {
             let mut fact = e.derived("GPU readings are present", Ratio(1.0), "nvidia-smi dmon");
             fact.value = None;
-            fact.source = Source::Gpu { tool: "nvidia-smi dmon".into() };
+            fact.source = Source::Gpu { tool: e.observed.gpu.samples_source.clone() };
             Test::Holds(fact)
         }
         None => Test::Unknown(

@@ -1,6 +1,7 @@
 //! `nvidia-smi dmon`: a header of column names, then a line per GPU and second.
 
-use super::GpuSample;
+use intriage_case::gpu::GpuSample;
+use intriage_case::{Bytes, Celsius, Hertz, Ratio, Watts};
 
 pub(super) fn read(text: &str) -> Vec<GpuSample> {
     let mut columns: Vec<&str> = Vec::new();
@@ -23,15 +24,22 @@ pub(super) fn read(text: &str) -> Vec<GpuSample> {
             cells.get(at)?.parse().ok()
         };
         let Some(index) = number("gpu") else { continue };
+        let share = |name| number(name).map(|percent| Ratio(percent / 100.0));
+        let megahertz = |name| number(name).map(|mhz| Hertz(mhz * 1e6));
         samples.push(GpuSample {
             index: index as u32,
-            util: number("sm").map(|p| p / 100.0),
-            memory_util: number("mem").map(|p| p / 100.0),
-            power: number("pwr"),
-            sm_clock: number("pclk"),
-            temperature: number("gtemp"),
-            power_violation: number("pviol").map(|p| p / 100.0),
-            thermal_violation: number("tviol"),
+            util: share("sm"),
+            memory_util: share("mem"),
+            power: number("pwr").map(Watts),
+            sm_clock: megahertz("pclk"),
+            memory_clock: megahertz("mclk"),
+            temperature: number("gtemp").map(Celsius),
+            memory_temperature: number("mtemp").map(Celsius),
+            memory_used: number("fb").map(|mib| Bytes(mib * 1_048_576.0)),
+            power_held: share("pviol"),
+            // A flag: heat did, or did not, hold the clocks down in this second.
+            thermal_held: number("tviol").map(Ratio),
+            ..GpuSample::default()
         });
     }
     samples
@@ -48,7 +56,7 @@ mod tests {
         assert_eq!(samples.len(), 2);
         assert_eq!(
             (samples[0].util, samples[0].power, samples[0].sm_clock),
-            (Some(0.36), Some(116.0), Some(1980.0))
+            (Some(Ratio(0.36)), Some(Watts(116.0)), Some(Hertz(1.98e9)))
         );
         assert_eq!((samples[1].index, samples[1].util), (1, None));
     }

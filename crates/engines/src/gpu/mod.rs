@@ -1,90 +1,53 @@
-//! What GPU tools print, read into numbers.
+//! What GPU tools print, read into the case's own words for cards.
 
 mod dmon;
 mod smi_q;
+mod under_load;
 
+use intriage_case::gpu::{GpuCard, GpuPath, GpuSample};
 use intriage_case::{Bytes, GpuEvidence, Ratio};
 
-/// One second of one GPU, as `nvidia-smi dmon` saw it.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct GpuSample {
-    /// Which GPU.
-    pub index: u32,
-    /// Share of the second in which some kernel ran; not how busy the card was.
-    pub util: Option<f64>,
-    /// Share of the second in which memory was read or written.
-    pub memory_util: Option<f64>,
-    /// Board power in watts.
-    pub power: Option<f64>,
-    /// SM clock in MHz.
-    pub sm_clock: Option<f64>,
-    /// Temperature in °C.
-    pub temperature: Option<f64>,
-    /// Share of the second in which power held the clocks down.
-    pub power_violation: Option<f64>,
-    /// Whether heat held the clocks down.
-    pub thermal_violation: Option<f64>,
-}
-
-/// One card at the moment `nvidia-smi -q` looked at it.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct GpuCard {
-    /// Share of the last interval in which some kernel ran.
-    pub util: Option<f64>,
-    /// Whether the clocks are low because nothing runs.
-    pub idle: Option<bool>,
-    /// Whether the power limit holds the clocks down.
-    pub power_capped: Option<bool>,
-    /// Whether heat or the hardware's own protection holds the clocks down.
-    pub slowed_down: Option<bool>,
-    /// Power limit in force, in watts.
-    pub power_limit: Option<f64>,
-    /// Power limit the card was sold with, in watts.
-    pub power_limit_default: Option<f64>,
-    /// SM clock in MHz.
-    pub sm_clock: Option<f64>,
-    /// Highest SM clock in MHz.
-    pub sm_clock_max: Option<f64>,
-    /// PCIe generation, now and at most.
-    pub pcie_generation: Option<(u32, u32)>,
-    /// PCIe lanes, now and at most.
-    pub pcie_width: Option<(u32, u32)>,
-    /// Processes that compute on it; `None` where the list is hidden, as inside many containers.
-    pub processes: Option<Vec<GpuProcess>>,
-}
-
-/// A process that holds GPU memory.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct GpuProcess {
-    /// Its id on the host.
-    pub pid: u32,
-    /// Its name, such as `VLLM::EngineCore`.
-    pub name: String,
-    /// The memory it holds.
-    pub memory: Option<Bytes>,
-}
+pub use under_load::UnderLoad;
 
 /// Everything read from GPU tools.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct GpuReadings {
+    /// Who was asked: `NVML 13.580.65`, `nvidia-smi -q`, `nvidia-smi dmon`.
+    pub source: String,
+    /// Who gave the samples.
+    pub samples_source: String,
+    /// The kernel driver's version.
+    pub driver: Option<String>,
+    /// The newest CUDA the driver speaks.
+    pub cuda: Option<String>,
     /// Samples in order of time.
     pub samples: Vec<GpuSample>,
-    /// Product name, such as `NVIDIA H200`.
+    /// Product name of the first card, such as `NVIDIA H200`.
     pub name: Option<String>,
     /// Memory of one GPU.
     pub memory: Option<Bytes>,
     /// Number of GPUs listed.
     pub count: Option<u32>,
-    /// Each card as `nvidia-smi -q` lists it.
+    /// Each card as it stood.
     pub cards: Vec<GpuCard>,
+    /// Each card as it stood at the beginning of the window, for counters; empty after a single look.
+    pub before: Vec<GpuCard>,
+    /// How each two cards reach each other.
+    pub paths: Vec<GpuPath>,
 }
 
 impl GpuReadings {
+    /// Samples of one card in which some kernel ran.
+    pub fn busy_samples(&self, index: u32) -> impl Iterator<Item = &GpuSample> {
+        self.samples.iter().filter(move |s| s.index == index && s.util.is_some_and(|u| u.get() > 0.0))
+    }
+
     /// Mean share of time some kernel ran, over the seconds in which any did.
     ///
     /// Seconds without a kernel are idle time around the load, not gaps inside it.
     pub fn busy_share(&self) -> Option<Ratio> {
-        let busy: Vec<f64> = self.samples.iter().filter_map(|s| s.util).filter(|u| *u > 0.0).collect();
+        let busy: Vec<f64> =
+            self.samples.iter().filter_map(|s| s.util).map(Ratio::get).filter(|u| *u > 0.0).collect();
         // The first and last second of a load are cut by the sampling.
         let inner = if busy.len() > 4 { &busy[1..busy.len() - 1] } else { &busy[..] };
         Ratio::of(inner.iter().sum(), inner.len() as f64)
@@ -94,11 +57,28 @@ impl GpuReadings {
 /// Reads what there is; an unreadable text gives no readings, never an error.
 pub(crate) fn read_gpu(evidence: &GpuEvidence) -> GpuReadings {
     let mut readings = GpuReadings::default();
-    if let Some(text) = &evidence.dmon {
-        readings.samples = dmon::read(text);
+    if let Some(survey) = &evidence.survey {
+        readings.source.clone_from(&survey.source);
+        readings.samples_source.clone_from(&survey.source);
+        readings.driver.clone_from(&survey.driver);
+        readings.cuda.clone_from(&survey.cuda);
+        readings.cards.clone_from(&survey.cards);
+        readings.before.clone_from(&survey.before);
+        readings.paths.clone_from(&survey.paths);
+        readings.samples.clone_from(&survey.samples);
     }
-    if let Some(text) = &evidence.smi_q {
+    // NVML's own answers come first: the tools only print them.
+    if let Some(text) = evidence.smi_q.as_ref().filter(|_| readings.cards.is_empty()) {
+        "nvidia-smi -q".clone_into(&mut readings.source);
         smi_q::read(text, &mut readings);
     }
+    if let Some(text) = evidence.dmon.as_ref().filter(|_| readings.samples.is_empty()) {
+        "nvidia-smi dmon".clone_into(&mut readings.samples_source);
+        readings.samples = dmon::read(text);
+    }
+    let first = readings.cards.first();
+    readings.name = first.and_then(|c| c.name.clone());
+    readings.memory = first.and_then(|c| c.memory);
+    readings.count = Some(readings.cards.len() as u32).filter(|n| *n > 0);
     readings
 }

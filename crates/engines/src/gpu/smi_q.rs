@@ -1,67 +1,146 @@
 //! `nvidia-smi -q`: indented `Key : Value` lines under sections.
 
-use intriage_case::Bytes;
+use intriage_case::gpu::{ClockReasons, GpuCard, GpuProcess};
+use intriage_case::{Bytes, Celsius, Hertz, Ratio, Seconds, Watts};
 
-use super::{GpuCard, GpuProcess, GpuReadings};
+use super::GpuReadings;
 
 pub(super) fn read(text: &str, readings: &mut GpuReadings) {
     let mut section = "";
+    // Newer cards print how far they are from their limit instead of the limit.
+    let mut margins = Margins::default();
     for line in text.lines() {
         let Some((key, value)) = line.split_once(" : ") else {
             section = line.trim();
+            // `GPU 00000000:19:00.0` opens a card; short forms of the text begin with its name.
+            if let Some(pci) = line.strip_prefix("GPU ") {
+                let index = readings.cards.len() as u32;
+                let pci = Some(pci.trim().to_owned());
+                readings.cards.push(GpuCard { index, pci, ..GpuCard::default() });
+                margins = Margins::default();
+            }
             continue;
         };
         let (key, value) = (key.trim(), value.trim());
-        if key == "Product Name" {
-            readings.cards.push(GpuCard::default());
-            readings.name.get_or_insert_with(|| value.to_owned());
+        if value == "N/A" {
+            continue;
         }
-        if (section, key) == ("FB Memory Usage", "Total") {
-            readings.memory = readings.memory.or(mebibytes(value));
+        match key {
+            "Driver Version" => readings.driver = Some(value.to_owned()),
+            "CUDA Version" => readings.cuda = Some(value.to_owned()),
+            "Product Name" if readings.cards.last().is_none_or(|card| card.name.is_some()) => {
+                let index = readings.cards.len() as u32;
+                readings.cards.push(GpuCard { index, ..GpuCard::default() });
+                margins = Margins::default();
+            }
+            _ => {}
         }
         if let Some(card) = readings.cards.last_mut() {
-            read_card(card, section, key, value);
+            read_line(card, section, key, value);
+            margins.read(card, section, key, value);
         }
     }
-    readings.count = Some(readings.cards.len() as u32).filter(|n| *n > 0);
 }
 
-fn read_card(card: &mut GpuCard, section: &str, key: &str, value: &str) {
+fn read_line(card: &mut GpuCard, section: &str, key: &str, value: &str) {
+    match key {
+        "Product Name" => card.name = Some(value.to_owned()),
+        "GPU UUID" => card.uuid = Some(value.to_owned()),
+        "Persistence Mode" => card.persistence = switch(value),
+        "Compute Mode" => card.compute_mode = Some(value.to_owned()),
+        "Performance State" => card.performance_state = value.trim_start_matches('P').parse().ok(),
+        "Replays Since Reset" => card.pcie_replays = value.parse().ok(),
+        _ => read_in_section(card, section, key, value),
+    }
+}
+
+fn read_in_section(card: &mut GpuCard, section: &str, key: &str, value: &str) {
     match (section, key) {
         // Before driver 535 the section was called throttle reasons.
         ("Clocks Event Reasons" | "Clocks Throttle Reasons", _) => read_reason(card, key, value),
-        ("Utilization", "GPU" | "Gpu") => card.util = number(value, " %").map(|p| p / 100.0),
-        ("GPU Power Readings" | "Power Readings", "Current Power Limit" | "Power Limit") => {
-            card.power_limit = number(value, " W");
+        ("Clocks Event Reasons Counters", "SW Power Capping") => card.held_for.power_cap = micros(value),
+        ("Clocks Event Reasons Counters", "SW Thermal Slowdown") => {
+            card.held_for.software_thermal = micros(value);
         }
-        ("GPU Power Readings" | "Power Readings", "Default Power Limit") => {
-            card.power_limit_default = number(value, " W");
+        ("Clocks Event Reasons Counters", "HW Thermal Slowdown") => {
+            card.held_for.hardware_thermal = micros(value);
         }
-        ("Clocks", "SM") => card.sm_clock = number(value, " MHz"),
-        ("Max Clocks", "SM") => card.sm_clock_max = number(value, " MHz"),
-        ("PCIe Generation", "Max") => card.pcie_generation = value.parse().ok().map(|max| (max, max)),
-        ("PCIe Generation", "Current") => set_now(&mut card.pcie_generation, value),
-        ("Link Width", "Max") => {
-            card.pcie_width = value.trim_end_matches('x').parse().ok().map(|max| (max, max));
+        ("Clocks Event Reasons Counters", "HW Power Braking") => card.held_for.power_brake = micros(value),
+        ("FB Memory Usage", "Total") => card.memory = mebibytes(value),
+        ("FB Memory Usage", "Used") => card.memory_used = mebibytes(value),
+        ("Utilization", "GPU" | "Gpu") => card.util = number(value, " %").map(|p| Ratio(p / 100.0)),
+        ("GPU Power Readings" | "Power Readings", _) => read_power(card, key, value),
+        ("Clocks", "SM") => card.sm_clock.now = megahertz(value),
+        ("Clocks", "Memory") => card.memory_clock.now = megahertz(value),
+        ("Max Clocks", "SM") => card.sm_clock.most = megahertz(value),
+        ("Max Clocks", "Memory") => card.memory_clock.most = megahertz(value),
+        ("PCIe Generation", "Max") => card.pcie_generation.most = value.parse().ok(),
+        ("PCIe Generation", "Current") => card.pcie_generation.now = value.parse().ok(),
+        ("Link Width", "Max") => card.pcie_width.most = value.trim_end_matches('x').parse().ok(),
+        ("Link Width", "Current") => card.pcie_width.now = value.trim_end_matches('x').parse().ok(),
+        ("MIG Mode", "Current") => card.mig = switch(value),
+        ("ECC Mode", "Current") => card.ecc.enabled = switch(value),
+        ("Volatile", key) => {
+            let ecc = &mut card.ecc;
+            add_errors(&mut ecc.volatile_corrected, &mut ecc.volatile_uncorrected, key, value);
         }
-        ("Link Width", "Current") => set_now(&mut card.pcie_width, value.trim_end_matches('x')),
+        ("Aggregate", key) => {
+            let ecc = &mut card.ecc;
+            add_errors(&mut ecc.aggregate_corrected, &mut ecc.aggregate_uncorrected, key, value);
+        }
+        ("Remapped Rows", "Correctable Error") => card.ecc.remapped_corrected = value.parse().ok(),
+        ("Remapped Rows", "Uncorrectable Error") => card.ecc.remapped_uncorrected = value.parse().ok(),
+        ("Remapped Rows", "Pending") => card.ecc.remap_pending = yes(value),
+        ("Remapped Rows", "Remapping Failure Occurred") => card.ecc.remap_failed = yes(value),
         ("Processes", _) => read_process(card, key, value),
         _ => {}
     }
 }
 
-fn read_reason(card: &mut GpuCard, key: &str, value: &str) {
-    let active = match value {
-        "Active" => true,
-        "Not Active" => false,
-        _ => return,
-    };
+fn read_power(card: &mut GpuCard, key: &str, value: &str) {
+    let watts = number(value, " W").map(Watts);
     match key {
-        "Idle" => card.idle = Some(active),
-        "SW Power Cap" => card.power_capped = Some(active),
-        "HW Slowdown" | "HW Thermal Slowdown" | "HW Power Brake Slowdown" | "SW Thermal Slowdown" => {
-            card.slowed_down = Some(active || card.slowed_down == Some(true));
+        "Instantaneous Power Draw" | "Power Draw" => card.power = watts,
+        "Current Power Limit" | "Power Limit" => card.power_limits.enforced = watts,
+        "Default Power Limit" => card.power_limits.default = watts,
+        "Min Power Limit" => card.power_limits.least = watts,
+        "Max Power Limit" => card.power_limits.most = watts,
+        _ => {}
+    }
+}
+
+/// The chip's and the memory's distance from where the card slows down.
+#[derive(Default)]
+struct Margins {
+    left: Option<f64>,
+}
+
+impl Margins {
+    fn read(&mut self, card: &mut GpuCard, section: &str, key: &str, value: &str) {
+        if section != "Temperature" {
+            return;
         }
+        let Some(degrees) = number(value, " C") else { return };
+        match key {
+            "GPU Current Temp" => card.temperature = Some(Celsius(degrees)),
+            "Memory Current Temp" => card.memory_temperature = Some(Celsius(degrees)),
+            "GPU Slowdown Temp" => card.slowdown_at = Some(Celsius(degrees)),
+            "Memory Max Operating Temp" => card.memory_slowdown_at = Some(Celsius(degrees)),
+            "GPU T.Limit Temp" => self.left = Some(degrees),
+            "GPU Slowdown T.Limit Temp" => {
+                let limit = card.temperature.zip(self.left).map(|(now, left)| now.get() + left - degrees);
+                card.slowdown_at = limit.map(Celsius);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn read_reason(card: &mut GpuCard, key: &str, value: &str) {
+    let known = card.reasons.unwrap_or_default();
+    match (value, ClockReasons::named(key)) {
+        ("Active", Some(reason)) => card.reasons = Some(known.with(reason)),
+        ("Not Active", Some(_)) => card.reasons = Some(known),
         _ => {}
     }
 }
@@ -84,14 +163,45 @@ fn read_process(card: &mut GpuCard, key: &str, value: &str) {
     }
 }
 
-fn set_now(pair: &mut Option<(u32, u32)>, value: &str) {
-    if let (Some(pair), Ok(now)) = (pair, value.parse()) {
-        pair.0 = now;
+/// Errors of the card's memories are listed one by one: SRAM parity, SRAM SEC-DED, DRAM.
+fn add_errors(corrected: &mut Option<u64>, uncorrected: &mut Option<u64>, key: &str, value: &str) {
+    let Ok(count) = value.parse::<u64>() else { return };
+    let sum = if key.contains("Uncorrectable") {
+        uncorrected
+    } else if key.contains("Correctable") {
+        corrected
+    } else {
+        return;
+    };
+    *sum = Some(sum.unwrap_or(0).saturating_add(count));
+}
+
+fn switch(value: &str) -> Option<bool> {
+    match value {
+        "Enabled" => Some(true),
+        "Disabled" => Some(false),
+        _ => None,
+    }
+}
+
+fn yes(value: &str) -> Option<bool> {
+    match value {
+        "Yes" => Some(true),
+        "No" => Some(false),
+        _ => None,
     }
 }
 
 fn number(text: &str, unit: &str) -> Option<f64> {
     text.strip_suffix(unit)?.trim().parse().ok()
+}
+
+fn megahertz(text: &str) -> Option<Hertz> {
+    number(text, " MHz").map(|mhz| Hertz(mhz * 1e6))
+}
+
+fn micros(text: &str) -> Option<Seconds> {
+    number(text, " us").map(|us| Seconds(us / 1e6))
 }
 
 fn mebibytes(text: &str) -> Option<Bytes> {
@@ -100,6 +210,8 @@ fn mebibytes(text: &str) -> Option<Bytes> {
 
 #[cfg(test)]
 mod tests {
+    use intriage_case::gpu::{HeldFor, NowAndMost};
+
     use super::*;
 
     fn readings(text: &str) -> GpuReadings {
@@ -108,30 +220,59 @@ mod tests {
         readings
     }
 
-    #[test]
-    fn name_and_memory_are_read() {
-        let text = "GPU 00000000:00:00.0\n    Product Name                          : NVIDIA H200\n    FB Memory Usage\n        Total                             : 143771 MiB\n        Used                              : 133159 MiB\n    BAR1 Memory Usage\n        Total                             : 262144 MiB\n";
-        let readings = readings(text);
-        assert_eq!(readings.name.as_deref(), Some("NVIDIA H200"));
-        assert_eq!(readings.memory, Some(Bytes(143_771.0 * 1_048_576.0)));
-        assert_eq!(readings.count, Some(1));
-        assert_eq!(readings.cards[0], GpuCard::default());
+    fn recorded(name: &str) -> GpuReadings {
+        let path = format!("{}/../../fixtures/recordings/{name}/smi_q.txt", env!("CARGO_MANIFEST_DIR"));
+        readings(&std::fs::read_to_string(path).unwrap())
     }
 
     #[test]
-    fn a_card_shows_its_link_its_clocks_and_who_uses_it() {
-        let text = "    Product Name                : NVIDIA H200\n            PCIe Generation\n                Max                     : 5\n                Current                 : 1\n            Link Width\n                Max                     : 16x\n                Current                 : 16x\n    Clocks Event Reasons\n        Idle                            : Active\n        SW Power Cap                    : Not Active\n        HW Slowdown                     : Not Active\n            HW Thermal Slowdown         : Not Active\n    Utilization\n        GPU                             : 0 %\n    GPU Power Readings\n        Current Power Limit             : 700.00 W\n        Default Power Limit             : 700.00 W\n    Clocks\n        SM                              : 345 MHz\n    Max Clocks\n        SM                              : 1980 MHz\n    Processes\n        Process ID                      : 879\n            Type                        : C\n            Name                        : VLLM::EngineCore\n            Used GPU Memory             : 1024 MiB\n";
-        let card = &readings(text).cards[0];
-        assert_eq!((card.pcie_generation, card.pcie_width), (Some((1, 5)), Some((16, 16))));
-        assert_eq!((card.idle, card.power_capped, card.slowed_down), (Some(true), Some(false), Some(false)));
-        assert_eq!((card.sm_clock, card.sm_clock_max), (Some(345.0), Some(1980.0)));
+    fn a_real_h200_is_read_whole() {
+        let readings = recorded("vllm-h200-healthy");
         assert_eq!(
-            (card.power_limit, card.power_limit_default, card.util),
-            (Some(700.0), Some(700.0), Some(0.0))
+            (readings.driver.as_deref(), readings.cuda.as_deref()),
+            (Some("580.159.04"), Some("13.0"))
         );
-        let process =
-            GpuProcess { pid: 879, name: "VLLM::EngineCore".into(), memory: Some(Bytes(1_073_741_824.0)) };
-        assert_eq!(card.processes.as_deref(), Some(&[process][..]));
+        let [card] = &readings.cards[..] else { panic!("{readings:#?}") };
+        assert_eq!(card.name.as_deref(), Some("NVIDIA H200"));
+        assert_eq!(card.pci.as_deref(), Some("00000000:00:06.0"));
+        assert_eq!(card.memory, Some(Bytes(143_771.0 * 1_048_576.0)));
+        assert_eq!(card.sm_clock, NowAndMost { now: Some(Hertz(1.98e9)), most: Some(Hertz(1.98e9)) });
+        assert_eq!((card.pcie_generation.both(), card.pcie_width.both()), (Some((5, 5)), Some((16, 16))));
+        assert_eq!(card.pcie_replays, Some(1));
+        assert_eq!(card.reasons, Some(ClockReasons(0)));
+        assert_eq!(
+            card.held_for,
+            HeldFor {
+                power_cap: Some(Seconds(16.987_751)),
+                software_thermal: Some(Seconds(0.0)),
+                hardware_thermal: Some(Seconds(0.0)),
+                power_brake: Some(Seconds(0.0)),
+            }
+        );
+        // 34 °C now, 53 below the limit, slowed down 2 above it.
+        assert_eq!((card.temperature, card.slowdown_at), (Some(Celsius(34.0)), Some(Celsius(89.0))));
+        assert_eq!(card.power_limits.enforced, Some(Watts(700.0)));
+        assert_eq!((card.mig, card.persistence), (Some(false), Some(true)));
+        assert_eq!((card.ecc.enabled, card.ecc.volatile_uncorrected), (Some(true), Some(0)));
+        assert_eq!((card.ecc.remap_pending, card.ecc.remap_failed), (Some(false), Some(false)));
+        let processes = card.processes.as_deref().unwrap();
+        assert_eq!((processes[0].pid, processes[0].name.as_str()), (879, "VLLM::EngineCore"));
+    }
+
+    #[test]
+    fn an_idle_card_says_so() {
+        let text = "    Product Name                : NVIDIA H200\n            PCIe Generation\n                Max                     : 5\n                Current                 : 1\n    Clocks Event Reasons\n        Idle                            : Active\n        SW Power Cap                    : Not Active\n    Utilization\n        GPU                             : 0 %\n";
+        let card = &readings(text).cards[0];
+        assert_eq!(card.pcie_generation.both(), Some((1, 5)));
+        assert_eq!((card.reasons, card.util), (Some(ClockReasons::IDLE), Some(Ratio(0.0))));
+    }
+
+    #[test]
+    fn errors_of_all_memories_are_added_up() {
+        let text = "    Product Name : NVIDIA A100\n    ECC Errors\n        Volatile\n            SRAM Uncorrectable Parity : 1\n            SRAM Uncorrectable SEC-DED : 2\n            DRAM Correctable : 7\n            DRAM Uncorrectable : 4\n";
+        let ecc = readings(text).cards[0].ecc;
+        assert_eq!((ecc.volatile_corrected, ecc.volatile_uncorrected), (Some(7), Some(7)));
+        assert_eq!(ecc.aggregate_uncorrected, None);
     }
 
     #[test]
@@ -139,7 +280,7 @@ mod tests {
         let readings = readings(
             "    Product Name        : NVIDIA L4\n    Processes           : None\n    Product Name        : NVIDIA L4\n",
         );
-        assert_eq!(readings.count, Some(2));
+        assert_eq!(readings.cards.len(), 2);
         assert!(readings.cards.iter().all(|c| c.processes.is_none()));
     }
 }

@@ -66,7 +66,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
 }
 
 /// A path that cannot be written shows before the watch, not after it.
-fn can_save(path: &Path) -> Result<(), Failure> {
+pub(super) fn can_save(path: &Path) -> Result<(), Failure> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if path.is_dir() || !folder.is_dir() {
         return Err(Failure::Usage(format!(

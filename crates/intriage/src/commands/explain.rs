@@ -2,8 +2,8 @@
 
 use intriage_diagnose::{benign_catalogue, catalogue, find};
 use intriage_report::{
-    bench_schema, benign_page, catalogue_page, cause_page, plan_schema, schema as diagnosis_schema,
-    thresholds_page,
+    bench_schema, benign_page, catalogue_page, cause_page, health_schema, plan_schema,
+    schema as diagnosis_schema, thresholds_page,
 };
 
 use super::print;
@@ -48,6 +48,7 @@ pub(crate) fn schema(of: SchemaOf) -> Result<Outcome, Failure> {
         SchemaOf::Diagnosis => diagnosis_schema(),
         SchemaOf::Plan => plan_schema(),
         SchemaOf::Bench => bench_schema(),
+        SchemaOf::Health => health_schema(),
     };
     print::text(&schema.map_err(|e| Failure::Internal(e.to_string()))?)?;
     Ok(Outcome::Fine)

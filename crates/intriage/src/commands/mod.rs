@@ -7,6 +7,7 @@ pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod explain;
 mod ground_truth;
+pub(crate) mod host;
 pub(crate) mod plan;
 mod print;
 pub(crate) mod scoreboard;

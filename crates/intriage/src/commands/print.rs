@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use intriage_diagnose::Diagnosis;
+use intriage_diagnose::{Diagnosis, Health};
 use intriage_plan::Plan;
 use intriage_record::Summary;
 use intriage_record::definitions::Said;
@@ -30,6 +30,14 @@ pub(super) fn plan(plan: &Plan, format: Format) -> Result<(), Failure> {
     match format {
         Format::Text => text(&intriage_report::plan_text(plan, columns())),
         Format::Json => json(intriage_report::plan_json(plan)),
+    }
+}
+
+/// Prints the state of the machine.
+pub(super) fn health(health: &Health, format: Format) -> Result<(), Failure> {
+    match format {
+        Format::Text => text(&intriage_report::health_text(health, columns())),
+        Format::Json => json(intriage_report::health_json(health)),
     }
 }
 

@@ -1,7 +1,6 @@
 //! What the GPU readings tell: is the card busy, or does it wait?
 
 use intriage_case::{Fact, Quantity, Ratio, Source};
-use intriage_engines::Setting;
 
 use crate::evidence::Evidence;
 use crate::thresholds::Limit;
@@ -17,12 +16,14 @@ pub(super) fn card_waits(e: &Evidence<'_>) -> Test {
     let idle = Ratio(1.0 - busy.get());
     if busy.get() >= e.limit(Limit::GpuBusyHigh) {
         return Test::Fails(reading(
+            e,
             format!("a kernel runs {busy} of the time: the card does not wait"),
             busy,
         ));
     }
     if busy.get() < e.limit(Limit::GpuBusyLow) {
         return Test::Holds(reading(
+            e,
             format!("no kernel runs {idle} of the time while requests are served"),
             busy,
         ));
@@ -34,32 +35,23 @@ pub(super) fn card_waits(e: &Evidence<'_>) -> Test {
 
 /// The memory is touched for so little of the time that its bandwidth is not the limit.
 pub(super) fn memory_waits(e: &Evidence<'_>) -> Test {
-    let busy = e.observed.gpu.samples.iter().filter(|s| s.util.is_some_and(|u| u > 0.0));
-    let shares: Vec<f64> = busy.filter_map(|s| s.memory_util).collect();
+    let busy = e.observed.gpu.samples.iter().filter(|s| s.util.is_some_and(|u| u.get() > 0.0));
+    let shares: Vec<f64> = busy.filter_map(|s| s.memory_util).map(Ratio::get).collect();
     let Some(share) = Ratio::of(shares.iter().sum(), shares.len() as f64) else {
         return Test::Unknown(NO_READINGS.into());
     };
     Test::when(
         share.get() < e.limit(Limit::MemoryBusyLow),
-        reading(format!("GPU memory is read or written {share} of the time"), share),
+        reading(e, format!("GPU memory is read or written {share} of the time"), share),
     )
 }
 
-/// The model runs on a CPU: there is no card.
-pub(super) fn no_card(e: &Evidence<'_>) -> Test {
-    match e.observed.config.text(Setting::Device) {
-        Some("cpu") => Test::Holds(e.setting_fact(Setting::Device, "the model runs on a CPU")),
-        Some(device) => Test::Fails(e.setting_fact(Setting::Device, format!("the model runs on {device}"))),
-        None => Test::Unknown("what the model runs on is not stated".into()),
-    }
-}
-
-fn reading(says: String, share: Ratio) -> Fact {
+fn reading(e: &Evidence<'_>, says: String, share: Ratio) -> Fact {
     Fact {
         says,
         value: Some(Quantity::from(share)),
         limit: None,
         signal: None,
-        source: Source::Gpu { tool: "nvidia-smi dmon".into() },
+        source: Source::Gpu { tool: e.observed.gpu.samples_source.clone() },
     }
 }

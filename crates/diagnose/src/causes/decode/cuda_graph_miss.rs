@@ -100,7 +100,7 @@ fn graphs_are_missed(e: &Evidence<'_>) -> Test {
 fn card_is_busy(e: &Evidence<'_>) -> Test {
     let Some(busy) = e.observed.gpu.busy_share() else { return Test::Unknown("no GPU readings".into()) };
     let mut fact = e.derived(format!("some kernel runs {busy} of the time"), busy, "nvidia-smi dmon");
-    fact.source = Source::Gpu { tool: "nvidia-smi dmon".into() };
+    fact.source = Source::Gpu { tool: e.observed.gpu.samples_source.clone() };
     Test::when(busy.get() >= e.limit(Limit::GpuBusyLow), fact)
 }
 

@@ -3,10 +3,10 @@
 use intriage_case::{Ratio, Requests, Seconds, Signal, Source};
 use intriage_engines::{Engine, Meaning, Setting};
 
-use super::card::{card_waits, no_card};
+use super::card::card_waits;
 use super::pace::{fit_gaps, pace_impact, pace_is_missed, running};
 use super::roof::step_is_far_above_floor;
-use crate::causes::shared::{decode_dominates, unknown};
+use crate::causes::shared::{decode_dominates, on_cpu, unknown};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
 use crate::thresholds::Limit;
@@ -95,7 +95,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .requires(host_is_waited_for(e))
         .requires(several_run(e))
         .requires(decode_dominates(e))
-        .refuted_by(no_card(e))
+        .refuted_by(on_cpu(e))
         .refuted_by(graphs_are_off(e))
         .refuted_by(pace_is_met(e))
         .refuted_by(gaps_follow_the_batch(e))

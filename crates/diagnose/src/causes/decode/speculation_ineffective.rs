@@ -3,8 +3,8 @@
 use intriage_case::{Ratio, Signal, Tokens};
 use intriage_engines::{Engine, Setting, dialect};
 
-use super::card::no_card;
 use super::pace::{pace_impact, pace_is_missed};
+use crate::causes::shared::on_cpu;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
 use crate::thresholds::Limit;
@@ -167,7 +167,7 @@ fn waste_is_felt(e: &Evidence<'_>) -> Test {
             e.delta(Signal::TokensGenerated).unwrap_or(0.0),
         ));
     }
-    if let Test::Holds(mut fact) = no_card(e) {
+    if let Test::Holds(mut fact) = on_cpu(e) {
         fact.says.push_str(", where every drafted token costs its full work");
         return Test::Holds(fact);
     }

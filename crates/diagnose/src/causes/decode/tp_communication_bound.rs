@@ -119,7 +119,7 @@ fn a_layer_is_shared(e: &Evidence<'_>) -> Test {
         return Test::when(gpus > 1.0, e.setting_fact(Setting::TensorParallel, says));
     }
     if e.observed.gpu.count == Some(1) {
-        let source = Source::Gpu { tool: "nvidia-smi -q".into() };
+        let source = Source::Gpu { tool: e.observed.gpu.source.clone() };
         return Test::Fails(Fact {
             says: "there is only one GPU".into(),
             value: None,

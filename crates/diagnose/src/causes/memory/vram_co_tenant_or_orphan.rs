@@ -1,10 +1,11 @@
 //! Somebody else holds memory on the same GPU.
 
+use intriage_case::gpu::GpuProcess;
 use intriage_case::{Bytes, Ratio};
-use intriage_engines::{Engine, GpuProcess, Setting};
+use intriage_engines::Engine;
 
 use super::start::{does_not_answer, log_fact, memory_taken, plain_fact};
-use crate::causes::shared::{pool_is_full, queue_impact, queue_is_felt};
+use crate::causes::shared::{on_cpu, pool_is_full, queue_impact, queue_is_felt};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
@@ -103,16 +104,6 @@ fn impact(e: &Evidence<'_>) -> Impact {
         };
     }
     queue_impact(e)
-}
-
-/// Without a GPU nobody shares one.
-fn on_cpu(e: &Evidence<'_>) -> Test {
-    match e.observed.config.text(Setting::Device) {
-        Some(device) => {
-            Test::when(device == "cpu", e.setting_fact(Setting::Device, format!("it runs on {device}")))
-        }
-        None => Test::Unknown("what it runs on is not stated".into()),
-    }
 }
 
 /// Processes beyond the largest on each card, if they hold more than a driver context.

@@ -1,0 +1,70 @@
+//! Cards at work: what the causes of this class look at.
+
+use intriage_case::gpu::GpuCard;
+use intriage_case::{Fact, Hertz, Quantity, Ratio, Seconds, Source};
+use intriage_engines::UnderLoad;
+
+use crate::diagnosis::{Impact, ImpactOn};
+use crate::evidence::Evidence;
+
+/// What shows a card.
+pub(super) const NO_CARDS: &str =
+    "no GPU was read: run `intriage check … --host` on its machine, or give nvidia-smi -q and dmon";
+
+/// A card seen at work.
+pub(super) struct Working<'a> {
+    /// The card.
+    pub(super) card: &'a GpuCard,
+    /// What it did while kernels ran.
+    pub(super) load: UnderLoad,
+}
+
+impl Working<'_> {
+    /// Mean SM clock under load, and the highest the card has.
+    pub(super) fn clocks(&self) -> Option<(Hertz, Hertz)> {
+        self.load.sm_clock.zip(self.card.sm_clock.most)
+    }
+
+    /// `GPU 2`.
+    pub(super) fn name(&self) -> String {
+        format!("GPU {}", self.card.index)
+    }
+}
+
+/// The cards seen at work, or why there are none.
+pub(super) fn working<'a>(e: &Evidence<'a>) -> Result<Vec<Working<'a>>, String> {
+    let gpu = &e.observed.gpu;
+    if gpu.cards.is_empty() {
+        return Err(NO_CARDS.into());
+    }
+    let working: Vec<Working<'a>> =
+        gpu.cards.iter().filter_map(|card| Some(Working { card, load: gpu.under_load(card)? })).collect();
+    if working.is_empty() {
+        return Err("no card was seen at work: clocks and links count only under load".into());
+    }
+    Ok(working)
+}
+
+/// A fact read from a card.
+pub(super) fn read(e: &Evidence<'_>, says: impl Into<String>, value: impl Into<Quantity>) -> Fact {
+    Fact {
+        says: says.into(),
+        value: Some(value.into()),
+        limit: None,
+        signal: None,
+        source: Source::Gpu { tool: e.observed.gpu.source.clone() },
+    }
+}
+
+/// What a card at this part of its speed costs: at most the rest of the time kernels take.
+pub(super) fn slower_impact(e: &Evidence<'_>, speed: Ratio) -> Impact {
+    let lost = Ratio((1.0 - speed.get()).clamp(0.0, 1.0));
+    let kernels = e.account.decode.unwrap_or(0.0) + e.account.prefill.map_or(0.0, |p| p.value);
+    let time = kernels * lost.get();
+    Impact {
+        on: ImpactOn::E2e,
+        share: e.account.share_of_life(time),
+        time: (time > 0.0).then_some(Seconds(time)),
+        says: format!("up to {lost} of the time kernels take, {} per request", Seconds(time)),
+    }
+}

@@ -1,0 +1,122 @@
+//! The card's memory or the card itself is broken.
+
+use intriage_case::{Fact, Quantity, Ratio, Unit};
+use intriage_engines::Meaning;
+
+use super::cards::{NO_CARDS, read};
+use crate::causes::shared::on_cpu;
+use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
+use crate::diagnosis::{Impact, ImpactOn};
+use crate::evidence::Evidence;
+use crate::weighing::{Judgement, Test, Weighing};
+
+pub(in crate::causes) static CAUSE: Cause = Cause {
+    id: "gpu-ecc-xid-fault",
+    class: Class::Hardware,
+    layer: Layer::Gpu,
+    summary: "A GPU has memory errors nobody could correct, a row it could not replace, or has reported a hardware fault.",
+    symptoms: &[
+        "the engine dies with illegal memory accesses",
+        "answers are wrong on one machine",
+        "the GPU is lost",
+    ],
+    confirmed_by: &[
+        "memory errors were not corrected since the driver started, or a row could not be replaced",
+        "the kernel log has an Xid that stands for hardware: 48, 63, 64, 74, 79, 94, 95, 119, 120",
+        "crashes follow one card from job to job",
+    ],
+    refuted_by: &[
+        "no uncorrected errors and no failed replacement",
+        "only Xids of the application's own making: 13, 31, 43, 45",
+        "the model runs on a CPU",
+    ],
+    look_alikes: &[
+        LookAlike {
+            cause: "engine-crash-5xx",
+            tell: "there it follows the request or the build, not the card",
+        },
+        LookAlike { cause: "runtime-oom-non-kv", tell: "there the log says out of memory" },
+        LookAlike { cause: "kernel-numerical-corruption", tell: "there it follows the build or the shape" },
+    ],
+    probe: Probe {
+        name: "dcgm-diag",
+        steps: "Drain the card and run dcgmi diag -r 2, or -r 3 with time; -r 1 is too shallow.",
+        if_so: "It fails.",
+        if_not: "It passes.",
+    },
+    remedies: &[
+        Remedy::any("drain, reset the GPU (nvidia-smi -r) or reboot", "capacity for minutes"),
+        Remedy::any("if it comes back: keep this card out by its UUID and have it replaced", "capacity"),
+    ],
+    effect: "The faults stop.",
+    confirm: "No new Xid and no uncorrected error under the same load.",
+    explains: &["engine-crash-5xx", "engine-stalled-not-admitting"],
+    judge,
+};
+
+fn judge(e: &Evidence<'_>) -> Judgement {
+    let crashed = e.observed.log.first(Meaning::EngineDied).is_some() || e.restarts() > 0;
+    let impact = Impact {
+        on: if crashed { ImpactOn::Availability } else { ImpactOn::Errors },
+        share: Ratio(1.0),
+        time: None,
+        says: "what runs on this card can die or compute wrongly at any time".into(),
+    };
+    let broken = broken(e);
+    let says = match &broken {
+        Test::Holds(fact) => fact.says.clone(),
+        _ => String::new(),
+    };
+    Weighing::new().refuted_by(on_cpu(e)).requires(broken).conclude(says, impact)
+}
+
+fn broken(e: &Evidence<'_>) -> Test {
+    let gpu = &e.observed.gpu;
+    let counted = |says: String, n: u64| read(e, says, Quantity::new(n as f64, Unit::Events));
+    for card in &gpu.cards {
+        if let Some(n) = card.ecc.volatile_uncorrected.filter(|n| *n > 0) {
+            return Test::Holds(counted(
+                format!("GPU {} has {n} memory errors that were not corrected", card.index),
+                n,
+            ));
+        }
+        if card.ecc.remap_failed == Some(true) {
+            return Test::Holds(counted(format!("GPU {} could not replace a bad memory row", card.index), 1));
+        }
+    }
+    if gpu.cards.iter().any(|c| c.ecc.volatile_uncorrected.is_some()) {
+        return Test::Fails(fine(e));
+    }
+    Test::Unknown(if gpu.cards.is_empty() { NO_CARDS } else { "the cards do not count memory errors" }.into())
+}
+
+fn fine(e: &Evidence<'_>) -> Fact {
+    read(e, "no card has uncorrected memory errors or a row it could not replace", Ratio(0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use intriage_case::Signal::*;
+    use intriage_case::gpu::ClockReasons;
+
+    use super::*;
+    use crate::diagnosis::Outcome;
+    use crate::testing::{Card, Given};
+
+    fn on(card: Card) -> Judgement {
+        Given::vllm("0.28.0").on_gpu().gauge(RequestsRunning, 8.0).cards(&[card]).judge(&CAUSE)
+    }
+
+    #[test]
+    fn uncorrected_errors_are_a_broken_card() {
+        let j = on(Card::h100().errors(12, 2).busy(0.9, 1755.0, ClockReasons(0)));
+        assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
+        assert!(j.says.contains("2 memory errors"), "{}", j.says);
+    }
+
+    #[test]
+    fn a_few_corrected_ones_are_wear() {
+        // Scenario H14: twelve corrected errors, none uncorrected.
+        assert_eq!(on(Card::h100().errors(12, 0).idle(345.0)).outcome, Outcome::RuledOut);
+    }
+}

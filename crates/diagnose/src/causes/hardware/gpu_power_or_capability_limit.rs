@@ -1,0 +1,161 @@
+//! The card is held below what it was sold for: by a setting, by the power supply, or because it is only a slice.
+
+use intriage_case::gpu::ClockReasons;
+use intriage_case::{Fact, Ratio};
+
+use super::cards::{Working, read, slower_impact, working};
+use crate::causes::shared::on_cpu;
+use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
+use crate::evidence::Evidence;
+use crate::thresholds::Limit;
+use crate::weighing::{Judgement, Test, Weighing};
+
+pub(in crate::causes) static CAUSE: Cause = Cause {
+    id: "gpu-power-or-capability-limit",
+    class: Class::Hardware,
+    layer: Layer::Gpu,
+    summary: "A GPU runs below its kind because its power limit was lowered, its clocks were set, the power supply brakes it, or it is a MIG slice.",
+    symptoms: &["everything is slower than on the other machines, steadily, and the card is cool"],
+    confirmed_by: &[
+        "the enforced power limit is below the one the card was sold with, and the power cap holds its clocks",
+        "clocks were set by hand (reason 0x2) or the power supply brakes (0x80) while it works",
+        "MIG is on, and the speed is that of the slice (only a comparison tells)",
+    ],
+    refuted_by: &[
+        "the limit is the card's own, nobody set the clocks, and it is a whole card",
+        "the model runs on a CPU",
+    ],
+    look_alikes: &[
+        LookAlike { cause: "gpu-thermal-throttle", tell: "there the reason is heat (0x20, 0x40)" },
+        LookAlike {
+            cause: "benign-power-cap-bit",
+            tell: "a power cap at the card's own limit is what full load looks like",
+        },
+        LookAlike {
+            cause: "kernel-fallback-slow-path",
+            tell: "there limits and clocks are as they should be",
+        },
+    ],
+    probe: Probe {
+        name: "limit-read",
+        steps: "Read nvidia-smi -q -d POWER,CLOCK,PERFORMANCE and the list of MIG slices, and compare with a machine that is fast.",
+        if_so: "The limit, the clocks or the slice differ.",
+        if_not: "They are the same.",
+    },
+    remedies: &[
+        Remedy::any("nvidia-smi -pl with the card's default limit", "power and heat in the rack"),
+        Remedy::any("nvidia-smi -rgc gives the clocks free", "power"),
+        Remedy::any("for the power brake: the power supply or the rack's capping", "a maintenance window"),
+        Remedy::any("for MIG: a larger slice, or expectations of a slice", "fewer tenants"),
+    ],
+    effect: "The card returns to the speed of its kind.",
+    confirm: "The SM clock under load is that of its siblings.",
+    explains: &["batch-past-knee", "long-prompt-compute-bound"],
+    judge,
+};
+
+fn judge(e: &Evidence<'_>) -> Judgement {
+    let cards = working(e);
+    let held = cards.as_deref().map(|cards| cards.iter().find_map(|card| holds(e, card)));
+    let speed = match &held {
+        Ok(Some(Held { speed, .. })) => *speed,
+        _ => Ratio(1.0),
+    };
+    let (test, says) = match held {
+        Err(why) => (Test::Unknown(why.clone()), String::new()),
+        Ok(None) => (Test::Fails(unheld(e)), String::new()),
+        Ok(Some(held)) => (Test::Holds(read(e, held.fact, held.speed)), held.says),
+    };
+    Weighing::new().refuted_by(on_cpu(e)).requires(test).conclude(says, slower_impact(e, speed))
+}
+
+struct Held {
+    fact: String,
+    says: String,
+    speed: Ratio,
+}
+
+fn holds(e: &Evidence<'_>, card: &Working<'_>) -> Option<Held> {
+    let (now, most) = card.clocks()?;
+    let speed = Ratio::of(now.get(), most.get())?;
+    let low = speed.get() < e.limit(Limit::ClockDrop);
+    let often = |reasons| card.load.held_by(reasons).filter(|share| share.get() > e.limit(Limit::ClockEvent));
+    let limits = card.card.power_limits;
+    let name = card.name();
+    if let (Some(limit), Some(default)) = (limits.enforced, limits.default)
+        && limit < default
+        && low
+        && let Some(share) = often(ClockReasons::POWER_CAP)
+    {
+        return Some(Held {
+            fact: format!(
+                "{name} may draw {limit} and was sold with {default}; the cap holds its clocks {share} of the time it works"
+            ),
+            says: format!(
+                "{name} has a lowered power limit ({limit} instead of {default}): it runs at {speed} of its clock"
+            ),
+            speed,
+        });
+    }
+    if low && let Some(share) = often(ClockReasons::CLOCKS_SETTING) {
+        return Some(Held {
+            fact: format!("somebody's clock setting holds {name} {share} of the time it works"),
+            says: format!("the clocks of {name} were set by hand: it runs at {speed} of its clock"),
+            speed,
+        });
+    }
+    if low && let Some(share) = often(ClockReasons::POWER_BRAKE) {
+        return Some(Held {
+            fact: format!("the power supply brakes {name} {share} of the time it works"),
+            says: format!("the power supply brakes {name}: it runs at {speed} of its clock"),
+            speed,
+        });
+    }
+    None
+}
+
+fn unheld(e: &Evidence<'_>) -> Fact {
+    read(e, "no card is held below its own limits by a setting, and none is braked", Ratio(0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use intriage_case::Signal::*;
+    use intriage_case::Watts;
+
+    use super::*;
+    use crate::diagnosis::Outcome;
+    use crate::testing::{Card, Given};
+
+    fn busy() -> Given {
+        Given::vllm("0.28.0").on_gpu().gauge(RequestsRunning, 8.0).observed(LatencyDecode, &[(4.0, 200.0)])
+    }
+
+    #[test]
+    fn a_lowered_limit_that_holds_the_clocks_is_the_cause() {
+        let lowered = Card::h100().limited(Watts(400.0)).busy(0.99, 1300.0, ClockReasons::POWER_CAP);
+        let j = busy().cards(&[lowered]).judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
+        assert!(j.says.contains("400 W instead of 700 W"), "{}", j.says);
+    }
+
+    #[test]
+    fn a_lowered_limit_nobody_feels_is_not() {
+        let lowered = Card::h100().limited(Watts(600.0)).busy(0.6, 1950.0, ClockReasons(0));
+        assert_eq!(busy().cards(&[lowered]).judge(&CAUSE).outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn full_load_at_the_card_s_own_limit_is_not_a_fault() {
+        // Scenario H09: the cap bit all the time, at the limit the card was sold with.
+        let capped = Card::h100().busy(0.99, 1500.0, ClockReasons::POWER_CAP);
+        assert_eq!(busy().cards(&[capped]).judge(&CAUSE).outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn clocks_set_by_hand_are_named() {
+        let set = Card::h100().busy(0.9, 1200.0, ClockReasons::CLOCKS_SETTING);
+        let j = busy().cards(&[set]).judge(&CAUSE);
+        assert!(j.says.contains("set by hand"), "{j:#?}");
+    }
+}

@@ -1,0 +1,199 @@
+//! The card's PCIe link came up slower than it could, and something needs it.
+
+use intriage_case::{Bytes, PerSecond, Ratio};
+
+use super::cards::{Working, read, slower_impact, working};
+use crate::causes::shared::on_cpu;
+use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
+use crate::evidence::Evidence;
+use crate::thresholds::Limit;
+use crate::weighing::{Judgement, Test, Weighing};
+
+pub(in crate::causes) static CAUSE: Cause = Cause {
+    id: "pcie-link-downgrade",
+    class: Class::Hardware,
+    layer: Layer::Gpu,
+    summary: "A GPU's PCIe link runs at a lower generation or with fewer lanes than it could, and something that serves requests needs its bandwidth.",
+    symptoms: &[
+        "first tokens are late, more than the pace of tokens suffers",
+        "models load slowly; KV offload, images or tensor parallelism over PCIe are slow",
+    ],
+    confirmed_by: &[
+        "under load the link stays below its generation, or it has fewer lanes at any time",
+        "the traffic fills most of what the link still carries",
+    ],
+    refuted_by: &[
+        "only an idle link is slow: that saves power",
+        "hardly anything crosses the link: then it is a repair to plan, not the cause",
+        "the model runs on a CPU",
+    ],
+    look_alikes: &[
+        LookAlike {
+            cause: "tp-communication-bound",
+            tell: "there the link is whole and the topology is what it is",
+        },
+        LookAlike { cause: "nvlink-degraded", tell: "there the GPUs talk over NVLink" },
+        LookAlike { cause: "benign-idle-pcie-gen", tell: "an idle link slows down and keeps its lanes" },
+    ],
+    probe: Probe {
+        name: "load-and-look",
+        steps: "Keep the GPU busy and read pcie.link.gen.current and width; on a drained GPU run nvbandwidth host to device and compare with a sibling.",
+        if_so: "Low under load, and slow copies.",
+        if_not: "Both as on the sibling.",
+    },
+    remedies: &[
+        Remedy::any(
+            "reseat the card or its riser, another slot, BIOS: bifurcation, ASPM; firmware",
+            "a maintenance window; until then take the machine out of rotation",
+        ),
+        Remedy::any(
+            "until then less over PCIe: no KV or weight offload, tensor parallelism only over NVLink pairs",
+            "memory or parallelism",
+        ),
+    ],
+    effect: "The bandwidth of the whole link: Gen3 x8 to Gen5 x16 is eight times as much.",
+    confirm: "The link is at full generation and width under load, and first tokens come as before.",
+    explains: &["tp-communication-bound", "long-prompt-compute-bound", "prefill-decode-interference"],
+    judge,
+};
+
+/// What a lane carries one way in bytes a second, by generation from 1. Source: PCI-SIG, after line coding.
+const LANE: [f64; 6] = [0.25e9, 0.5e9, 0.985e9, 1.969e9, 3.938e9, 7.563e9];
+
+/// Share of the link from which its traffic is near its ceiling, and below which it does not matter.
+const FULL: f64 = 0.6;
+const HARDLY: f64 = 0.1;
+
+struct Slow<'a> {
+    card: Working<'a>,
+    generation: (u32, u32),
+    lanes: (u32, u32),
+}
+
+impl Slow<'_> {
+    /// What the link carries one way now, and what it could, in bytes a second.
+    fn ceilings(&self) -> (f64, f64) {
+        (carries(self.generation.0, self.lanes.0), carries(self.generation.1, self.lanes.1))
+    }
+
+    fn used(&self) -> Option<(PerSecond<Bytes>, Ratio)> {
+        let rate = self.card.load.pcie_rate?;
+        Some((rate, Ratio::of(rate.0.get(), self.ceilings().0)?))
+    }
+
+    fn says(&self) -> String {
+        let ((now, most), (lanes, all)) = (self.generation, self.lanes);
+        format!("the PCIe link of {} runs at Gen{now} x{lanes} instead of Gen{most} x{all}", self.card.name())
+    }
+}
+
+/// What such a link carries one way, in bytes a second.
+fn carries(generation: u32, lanes: u32) -> f64 {
+    LANE.get(generation.saturating_sub(1) as usize).copied().unwrap_or(0.0) * f64::from(lanes)
+}
+
+fn judge(e: &Evidence<'_>) -> Judgement {
+    let slow = working(e).map(|cards| cards.into_iter().find_map(|card| slow(e, card)));
+    let speed = match &slow {
+        Ok(Some(slow)) => Ratio::of(slow.ceilings().0, slow.ceilings().1).unwrap_or(Ratio(1.0)),
+        _ => Ratio(1.0),
+    };
+    let mut w = Weighing::new().refuted_by(on_cpu(e)).requires(is_slow(e, slow.as_ref()));
+    let mut says = String::new();
+    if let Ok(Some(slow)) = &slow {
+        says = slow.says();
+        w = match slow.used() {
+            Some((rate, share)) => {
+                let gbs = rate.0.get() / 1e9;
+                let fact =
+                    read(e, format!("{gbs:.1} GB/s cross it, {share} of what it still carries"), share);
+                if share.get() < HARDLY {
+                    w.refuted_by(Test::Holds(fact))
+                } else {
+                    w.supports(Test::when(share.get() >= FULL, fact))
+                }
+            }
+            None => w
+                .supports(Test::Unknown("how much crosses the link was not counted".into()))
+                .at_most_likely(0.5),
+        };
+    }
+    w.conclude(says, slower_impact(e, speed))
+}
+
+/// A card whose link is slower than it could be although the card works.
+fn slow<'a>(e: &Evidence<'a>, card: Working<'a>) -> Option<Slow<'a>> {
+    let generation = (card.load.pcie_generation?, card.card.pcie_generation.most?);
+    let lanes = (card.load.pcie_width?, card.card.pcie_width.most?);
+    let enough = card.load.samples as f64 >= e.limit(Limit::LoadedSamples);
+    let is_slow = lanes.0 < lanes.1 || (enough && generation.0 < generation.1);
+    is_slow.then_some(Slow { card, generation, lanes })
+}
+
+fn is_slow(e: &Evidence<'_>, slow: Result<&Option<Slow<'_>>, &String>) -> Test {
+    match slow {
+        Err(why) => Test::Unknown(why.clone()),
+        Ok(Some(slow)) => Test::Holds(read(e, format!("under load {}", slow.says()), Ratio(1.0))),
+        Ok(None) => {
+            let known = e.observed.gpu.cards.iter().any(|c| c.pcie_width.both().is_some());
+            if !known {
+                return Test::Unknown("the cards do not tell their PCIe link".into());
+            }
+            Test::Fails(read(e, "under load every PCIe link has its full generation and lanes", Ratio(1.0)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use intriage_case::Signal::*;
+    use intriage_case::gpu::ClockReasons;
+
+    use super::*;
+    use crate::diagnosis::Outcome;
+    use crate::testing::{Card, Given};
+
+    /// Founding case 1, scenario F28: 70B on two H100 PCIe without a bridge; 80 % SM utilisation.
+    fn tensor_parallel_over_pcie() -> Given {
+        Given::vllm("0.28.0")
+            .on_gpu()
+            .gauge(RequestsRunning, 8.0)
+            .observed(LatencyPrefill, &[(1.4, 200.0)])
+            .observed(LatencyDecode, &[(8.0, 200.0)])
+    }
+
+    fn card(generation: u32, lanes: u32, rate: Option<f64>) -> Card {
+        Card::h100().linked(generation, lanes, rate).busy(0.8, 1755.0, ClockReasons(0))
+    }
+
+    #[test]
+    fn gen3_x8_under_load_with_a_full_link_is_the_cause() {
+        let j = tensor_parallel_over_pcie()
+            .cards(&[card(3, 8, Some(6.3e9)), card(5, 16, Some(6.3e9))])
+            .judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
+        assert!(j.says.contains("GPU 0 runs at Gen3 x8 instead of Gen5 x16"), "{}", j.says);
+        assert!(j.facts_for.iter().any(|f| f.says.contains("80 % of what it still carries")), "{j:#?}");
+    }
+
+    #[test]
+    fn a_slow_link_nobody_uses_is_a_repair_and_not_the_cause() {
+        let j = tensor_parallel_over_pcie().cards(&[card(3, 8, Some(0.1e9))]).judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::RuledOut, "{j:#?}");
+    }
+
+    #[test]
+    fn uncounted_traffic_leaves_it_likely() {
+        let j = tensor_parallel_over_pcie().cards(&[card(3, 8, None)]).judge(&CAUSE);
+        assert_eq!((j.outcome, j.confidence), (Outcome::Likely, 0.5));
+    }
+
+    #[test]
+    fn an_idle_link_and_a_whole_one_are_fine() {
+        let whole = tensor_parallel_over_pcie().cards(&[card(5, 16, Some(6.3e9))]).judge(&CAUSE);
+        assert_eq!(whole.outcome, Outcome::RuledOut);
+        // Scenario H06: Gen1 x16 at night.
+        let idle = Card::h100().linked(1, 16, None).idle(345.0);
+        assert_eq!(tensor_parallel_over_pcie().cards(&[idle]).judge(&CAUSE).outcome, Outcome::CannotTell);
+    }
+}

@@ -1,0 +1,295 @@
+//! A card's health: clocks, heat, power, link, memory errors, NVLinks, modes.
+
+use intriage_case::gpu::{ClockReasons, GpuCard};
+use intriage_case::{Bytes, Hertz};
+use intriage_engines::{GpuReadings, UnderLoad};
+
+use super::{Check, State};
+use crate::thresholds::{Limit, Thresholds};
+
+const COOL: &str = "airflow, fans, filters, coolant; until then a lower power limit on all cards alike";
+const SEAT: &str =
+    "reseat the card or its riser, check slot, bifurcation and ASPM in the BIOS; compare with a sibling";
+const DRAIN: &str =
+    "drain it, then reset the GPU (nvidia-smi -r) or reboot; if it comes back, have it replaced";
+const FABRIC: &str = "restart the fabric manager, reset the GPUs; drain and reseat if it stays";
+
+pub(super) fn checks(gpu: &GpuReadings, thresholds: &Thresholds) -> Vec<Check> {
+    let mut all = Vec::new();
+    for card in &gpu.cards {
+        let name = card.name.as_deref().unwrap_or("of unknown name");
+        let seen = Seen {
+            card,
+            before: gpu.before.iter().find(|b| b.index == card.index),
+            load: gpu.under_load(card),
+            alone: gpu.cards.len() == 1,
+            thresholds,
+        };
+        let looks: [fn(&Seen<'_>) -> Look; 8] =
+            [clocks, heat, power, link, memory, memory_errors, nvlinks, modes];
+        let names = ["clocks", "heat", "power", "pcie", "memory", "errors", "nvlink", "modes"];
+        all.extend(names.into_iter().zip(looks).map(|(check, look)| {
+            let Look { state, says, remedy } = look(&seen);
+            Check { part: format!("GPU {} {name}", card.index), name: check, state, says, remedy }
+        }));
+    }
+    all
+}
+
+struct Seen<'a> {
+    card: &'a GpuCard,
+    before: Option<&'a GpuCard>,
+    load: Option<UnderLoad>,
+    alone: bool,
+    thresholds: &'a Thresholds,
+}
+
+struct Look {
+    state: State,
+    says: String,
+    remedy: Option<String>,
+}
+
+fn good(says: impl Into<String>) -> Look {
+    Look { state: State::Good, says: says.into(), remedy: None }
+}
+
+fn unknown(says: impl Into<String>) -> Look {
+    Look { state: State::Unknown, says: says.into(), remedy: None }
+}
+
+fn wrong(state: State, says: impl Into<String>, remedy: &str) -> Look {
+    Look { state, says: says.into(), remedy: Some(remedy.to_owned()) }
+}
+
+fn clocks(seen: &Seen<'_>) -> Look {
+    let Some((now, most)) = seen.card.sm_clock.both() else { return unknown("no clocks were told") };
+    let of = |clock: Hertz| format!("SM {:.0} of {:.0} MHz", clock.get() / 1e6, most.get() / 1e6);
+    let Some(load) = &seen.load else {
+        let low = now.get() < seen.thresholds.get(Limit::ClockDrop) * most.get();
+        let why = if low { ": nothing runs, so a low clock is normal" } else { ", and nothing runs" };
+        return good(format!("{}{why}", of(now)));
+    };
+    let clock = load.sm_clock.unwrap_or(now);
+    let says = format!("{} while kernels ran", of(clock));
+    if clock.get() >= seen.thresholds.get(Limit::ClockDrop) * most.get() {
+        return good(says);
+    }
+    let held = |reasons| {
+        load.held_by(reasons).is_some_and(|share| share.get() > seen.thresholds.get(Limit::ClockEvent))
+    };
+    if held(ClockReasons::CLOCKS_SETTING) {
+        return wrong(
+            State::Attention,
+            format!("{says}: somebody set the clocks"),
+            "nvidia-smi -rgc (and -rac on older drivers) gives them free",
+        );
+    }
+    if held(ClockReasons::POWER_CAP) {
+        return good(format!("{says}: held by the power limit, as under full load"));
+    }
+    // Heat and the power brake speak for themselves below.
+    if held(ClockReasons::THERMAL) || held(ClockReasons::POWER_BRAKE) {
+        return wrong(State::Attention, says, "see heat and power");
+    }
+    wrong(State::Attention, format!("{says}, and no reason is given"), "look again under full load")
+}
+
+fn heat(seen: &Seen<'_>) -> Look {
+    let Some(now) = seen.card.temperature else { return unknown("no temperature was told") };
+    let hottest = seen.load.as_ref().and_then(|load| load.temperature).unwrap_or(now);
+    let limit = seen.card.slowdown_at.map_or(String::new(), |at| format!(", slows down at {at}"));
+    let memory = seen.card.memory_temperature.map_or(String::new(), |m| format!(", memory {m}"));
+    let says = format!("{hottest}{memory}{limit}");
+    if let Some(share) = seen.load.as_ref().and_then(|load| load.held_by(ClockReasons::THERMAL))
+        && share.get() > seen.thresholds.get(Limit::ClockEvent)
+    {
+        return wrong(
+            State::Bad,
+            format!("{says}; heat holds the clocks down {share} of the busy time"),
+            COOL,
+        );
+    }
+    let left = seen.card.slowdown_at.map(|at| at.get() - hottest.get());
+    if left.is_some_and(|left| left <= seen.thresholds.get(Limit::HeatMargin)) {
+        return wrong(State::Attention, format!("{says}: no margin is left"), COOL);
+    }
+    good(says)
+}
+
+fn power(seen: &Seen<'_>) -> Look {
+    let limits = seen.card.power_limits;
+    let Some(limit) = limits.enforced else { return unknown("no power limit was told") };
+    let drawn = seen.load.as_ref().and_then(|load| load.power).or(seen.card.power);
+    let says = match drawn {
+        Some(power) => format!("{power} of {limit}"),
+        None => format!("limit {limit}"),
+    };
+    if let Some(share) = seen.load.as_ref().and_then(|load| load.held_by(ClockReasons::POWER_BRAKE))
+        && share.get() > seen.thresholds.get(Limit::ClockEvent)
+    {
+        return wrong(
+            State::Bad,
+            format!("{says}; the power supply brakes the card {share} of the busy time"),
+            "check the power supply and the rack's power capping",
+        );
+    }
+    if let Some(default) = limits.default.filter(|default| limit < *default) {
+        let reset =
+            format!("nvidia-smi -i {} -pl {:.0}, unless it is on purpose", seen.card.index, default.get());
+        return wrong(State::Attention, format!("{says}; sold with {default}"), &reset);
+    }
+    good(says)
+}
+
+fn link(seen: &Seen<'_>) -> Look {
+    let (Some((generation, best)), Some((lanes, all))) =
+        (seen.card.pcie_generation.both(), seen.card.pcie_width.both())
+    else {
+        return unknown("the PCIe link was not told");
+    };
+    let replays = match (seen.card.pcie_replays, seen.before.and_then(|b| b.pcie_replays)) {
+        (Some(now), Some(then)) if now > then => {
+            format!("; sent again in the window: {} packets", now - then)
+        }
+        (Some(now), _) if now > 0 => format!("; packets sent again since the driver started: {now}"),
+        _ => String::new(),
+    };
+    let load = seen.load.as_ref();
+    let lanes = load.and_then(|l| l.pcie_width).unwrap_or(lanes).max(lanes);
+    if lanes < all {
+        return wrong(
+            State::Bad,
+            format!("{lanes} of {all} lanes, generation {generation} of {best}{replays}"),
+            SEAT,
+        );
+    }
+    let enough = seen.thresholds.get(Limit::LoadedSamples);
+    let reached = load.filter(|l| l.samples as f64 >= enough).and_then(|l| l.pcie_generation);
+    match reached {
+        Some(reached) if reached < best => wrong(
+            State::Bad,
+            format!("generation {reached} of {best} under load, {lanes} of {all} lanes{replays}"),
+            SEAT,
+        ),
+        Some(reached) => good(format!("generation {reached} of {best} under load, {lanes} lanes{replays}")),
+        None if generation < best => good(format!(
+            "generation {generation} of {best} with all {lanes} lanes: an idle link slows down to save power{replays}"
+        )),
+        None => good(format!("generation {generation} of {best}, {lanes} of {all} lanes{replays}")),
+    }
+}
+
+fn memory(seen: &Seen<'_>) -> Look {
+    let (Some(used), Some(total)) = (seen.card.memory_used, seen.card.memory) else {
+        return unknown("no memory was told");
+    };
+    let held = match seen.card.processes.as_deref() {
+        None => "; processes are hidden here".to_owned(),
+        Some([]) => "; no process computes".to_owned(),
+        Some(processes) => {
+            let list: Vec<String> = processes
+                .iter()
+                .map(|p| {
+                    let name = if p.name.is_empty() { "unnamed" } else { &p.name };
+                    format!("{name} ({}) {}", p.pid, p.memory.unwrap_or(Bytes(0.0)))
+                })
+                .collect();
+            format!("; {}", list.join(", "))
+        }
+    };
+    good(format!("{used} of {total} in use{held}"))
+}
+
+fn memory_errors(seen: &Seen<'_>) -> Look {
+    let ecc = seen.card.ecc;
+    if let Some(count) = ecc.volatile_uncorrected.filter(|n| *n > 0) {
+        return wrong(
+            State::Bad,
+            format!("{count} memory errors were not corrected since the driver started"),
+            DRAIN,
+        );
+    }
+    if ecc.remap_failed == Some(true) {
+        return wrong(State::Bad, "a bad memory row could not be replaced", "have the card replaced");
+    }
+    if ecc.remap_pending == Some(true) {
+        return wrong(
+            State::Attention,
+            "a bad memory row waits to be replaced",
+            "reset the GPU when it is drained",
+        );
+    }
+    if let Some(count) =
+        ecc.aggregate_uncorrected.filter(|n| *n as f64 > seen.thresholds.get(Limit::WornMemory))
+    {
+        return wrong(
+            State::Attention,
+            format!("{count} memory errors were not corrected in the card's life"),
+            "ask the vendor: cards with that many are replaced",
+        );
+    }
+    match (ecc.enabled, ecc.volatile_uncorrected) {
+        (Some(false), _) => good("error correction is off"),
+        (_, Some(0)) => {
+            let corrected = ecc.volatile_corrected.filter(|n| *n > 0);
+            let says = corrected.map_or(String::new(), |n| format!(", {n} corrected"));
+            good(format!("none uncorrected{says}"))
+        }
+        _ => unknown("memory errors were not told"),
+    }
+}
+
+fn nvlinks(seen: &Seen<'_>) -> Look {
+    let links = &seen.card.nvlinks;
+    let up = links.iter().filter(|l| l.active == Some(true)).count();
+    let grown = |link: &intriage_case::gpu::NvLink| {
+        let before = seen.before?.nvlinks.iter().find(|b| b.link == link.link)?;
+        let sum = |l: &intriage_case::gpu::NvLink| {
+            l.replays
+                .unwrap_or(0)
+                .saturating_add(l.recoveries.unwrap_or(0))
+                .saturating_add(l.crc_errors.unwrap_or(0))
+        };
+        sum(link).checked_sub(sum(before)).filter(|n| *n > 0)
+    };
+    if links.is_empty() {
+        return good("no NVLink");
+    }
+    if up == 0 {
+        return if seen.alone {
+            good(format!("none of {} links is up, and there is no second card here", links.len()))
+        } else {
+            wrong(State::Attention, format!("none of {} links is up", links.len()), FABRIC)
+        };
+    }
+    if up < links.len() {
+        return wrong(State::Bad, format!("{up} of {} links are up", links.len()), FABRIC);
+    }
+    let errors: u64 = links.iter().filter_map(grown).sum();
+    if errors > 0 {
+        return wrong(State::Bad, format!("all {up} links are up, {errors} errors in the window"), FABRIC);
+    }
+    good(format!("all {up} links are up"))
+}
+
+fn modes(seen: &Seen<'_>) -> Look {
+    let mode = seen.card.compute_mode.as_deref().unwrap_or("unknown");
+    if mode == "Prohibited" {
+        return wrong(State::Bad, "compute mode Prohibited: nothing can run", "nvidia-smi -c 0");
+    }
+    let persistence = match seen.card.persistence {
+        Some(true) => "persistence on",
+        Some(false) => "persistence off: the first start after a pause takes seconds longer",
+        None => "persistence unknown",
+    };
+    let says = format!("compute mode {mode}, {persistence}");
+    if seen.card.mig == Some(true) {
+        return wrong(
+            State::Attention,
+            format!("MIG is on, {says}"),
+            "what runs here has a slice of the card: expect a slice's speed and memory",
+        );
+    }
+    good(says)
+}

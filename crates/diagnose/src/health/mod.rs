@@ -1,0 +1,79 @@
+//! The state of the machine itself, whatever it serves: what `intriage host` tells.
+//!
+//! A check says what is, not what it costs: a downgraded link on a card nobody waits for is still a
+//! downgraded link. Whether it is the cause of slow answers is for the causes to judge.
+
+mod card;
+
+use intriage_case::Case;
+use intriage_case::gpu::GpuSurvey;
+use intriage_engines::read;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::thresholds::Thresholds;
+
+/// The version of the health format.
+pub const HEALTH_SCHEMA: &str = "intriage.health/1";
+
+/// What the machine looks like.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Health {
+    /// Always `intriage.health/1`.
+    pub schema: String,
+    /// The version that judged.
+    pub intriage: String,
+    /// The worst state of all checks.
+    pub state: State,
+    /// Every check, part by part.
+    pub checks: Vec<Check>,
+    /// What could not be seen, and what would show it.
+    pub missing: Vec<String>,
+    /// The cards as they were read, without the samples; null where there was no GPU to read.
+    pub gpus: Option<GpuSurvey>,
+}
+
+/// How a part is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// As it should be.
+    Good,
+    /// Nobody could tell.
+    Unknown,
+    /// Worth knowing; may be on purpose.
+    Attention,
+    /// Broken or held back.
+    Bad,
+}
+
+/// One thing looked at.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Check {
+    /// The part, such as `GPU 0 NVIDIA H200`.
+    pub part: String,
+    /// What was looked at, such as `pcie`.
+    pub name: &'static str,
+    /// How it is.
+    pub state: State,
+    /// What was seen.
+    pub says: String,
+    /// What to do, where something is wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+}
+
+/// Looks at the machine in a case.
+pub fn health(case: &Case, thresholds: &Thresholds) -> Health {
+    let observed = read(case);
+    let checks = card::checks(&observed.gpu, thresholds);
+    let gpus = case.gpu.survey.clone().map(|survey| GpuSurvey { samples: Vec::new(), ..survey });
+    Health {
+        schema: HEALTH_SCHEMA.into(),
+        intriage: env!("CARGO_PKG_VERSION").into(),
+        state: checks.iter().map(|c| c.state).max().unwrap_or(State::Unknown),
+        checks,
+        missing: case.notes.clone(),
+        gpus,
+    }
+}

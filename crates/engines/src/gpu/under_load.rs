@@ -1,0 +1,146 @@
+//! A card while it worked: idle moments say nothing about clocks and links.
+
+use intriage_case::gpu::{ClockReasons, GpuCard, GpuSample};
+use intriage_case::{Bytes, Celsius, Hertz, PerSecond, Ratio, Watts};
+
+use super::GpuReadings;
+
+/// What one card did while kernels ran.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct UnderLoad {
+    /// Moments looked at in which some kernel ran.
+    pub samples: usize,
+    /// Mean SM clock.
+    pub sm_clock: Option<Hertz>,
+    /// Mean board power.
+    pub power: Option<Watts>,
+    /// Highest temperature of the chip.
+    pub temperature: Option<Celsius>,
+    /// Highest temperature of the memory.
+    pub memory_temperature: Option<Celsius>,
+    /// Highest PCIe generation the link reached.
+    pub pcie_generation: Option<u32>,
+    /// Most lanes the link had.
+    pub pcie_width: Option<u32>,
+    /// Bytes a second over PCIe in the busier direction, mean over the window.
+    pub pcie_rate: Option<PerSecond<Bytes>>,
+    /// The reasons given at each moment.
+    reasons: Vec<ClockReasons>,
+    /// Shares of time in which power and heat held the clocks, where the tool counts them itself.
+    held: [Option<Ratio>; 2],
+}
+
+impl UnderLoad {
+    /// Share of the busy moments in which any of these reasons held the clocks down.
+    pub fn held_by(&self, reasons: ClockReasons) -> Option<Ratio> {
+        if self.reasons.is_empty() {
+            let [power, heat] = self.held;
+            return match reasons {
+                ClockReasons::POWER_CAP => power,
+                ClockReasons::THERMAL => heat,
+                _ => None,
+            };
+        }
+        let hits = self.reasons.iter().filter(|r| r.any_of(reasons)).count();
+        Ratio::of(hits as f64, self.reasons.len() as f64)
+    }
+}
+
+impl GpuReadings {
+    /// What a card did while kernels ran; `None` where it was never seen at work.
+    pub fn under_load(&self, card: &GpuCard) -> Option<UnderLoad> {
+        let busy: Vec<&GpuSample> = self.busy_samples(card.index).collect();
+        if busy.is_empty() {
+            return card.util.filter(|u| u.get() > 0.0).map(|_| at_one_look(card));
+        }
+        let mean = |of: &dyn Fn(&GpuSample) -> Option<f64>| {
+            let values: Vec<f64> = busy.iter().filter_map(|s| of(s)).collect();
+            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        };
+        let most =
+            |of: &dyn Fn(&GpuSample) -> Option<f64>| busy.iter().filter_map(|s| of(s)).reduce(f64::max);
+        Some(UnderLoad {
+            samples: busy.len(),
+            sm_clock: mean(&|s| s.sm_clock.map(Hertz::get)).map(Hertz),
+            power: mean(&|s| s.power.map(Watts::get)).map(Watts),
+            temperature: most(&|s| s.temperature.map(Celsius::get)).map(Celsius),
+            memory_temperature: most(&|s| s.memory_temperature.map(Celsius::get)).map(Celsius),
+            pcie_generation: busy.iter().filter_map(|s| s.pcie_generation).max(),
+            pcie_width: busy.iter().filter_map(|s| s.pcie_width).max(),
+            pcie_rate: pcie_rate(&busy),
+            reasons: busy.iter().filter_map(|s| s.reasons).collect(),
+            held: [
+                mean(&|s| s.power_held.map(Ratio::get)).map(Ratio),
+                mean(&|s| s.thermal_held.map(Ratio::get)).map(Ratio),
+            ],
+        })
+    }
+}
+
+/// A single look at a working card, such as `nvidia-smi -q` gives.
+fn at_one_look(card: &GpuCard) -> UnderLoad {
+    UnderLoad {
+        samples: 1,
+        sm_clock: card.sm_clock.now,
+        power: card.power,
+        temperature: card.temperature,
+        memory_temperature: card.memory_temperature,
+        pcie_generation: card.pcie_generation.now,
+        pcie_width: card.pcie_width.now,
+        pcie_rate: None,
+        reasons: card.reasons.into_iter().collect(),
+        held: [None; 2],
+    }
+}
+
+/// From the counters of the first and the last busy moment; `None` where they do not grow.
+fn pcie_rate(busy: &[&GpuSample]) -> Option<PerSecond<Bytes>> {
+    let (first, last) = (busy.first()?, busy.last()?);
+    let time = last.at?.since(first.at?).get();
+    let grown = |of: fn(&GpuSample) -> Option<Bytes>| Some(of(last)?.get() - of(first)?.get());
+    let sent = grown(|s| s.pcie_sent).filter(|b| *b >= 0.0);
+    let received = grown(|s| s.pcie_received).filter(|b| *b >= 0.0);
+    let bytes = sent.into_iter().chain(received).reduce(f64::max)?;
+    (time > 0.0).then(|| PerSecond(Bytes(bytes / time)))
+}
+
+#[cfg(test)]
+mod tests {
+    use intriage_case::Millis;
+
+    use super::*;
+
+    fn sample(at: u64, util: f64) -> GpuSample {
+        GpuSample {
+            at: Some(Millis(at)),
+            util: Some(Ratio(util)),
+            sm_clock: Some(Hertz(if util > 0.0 { 1.8e9 } else { 3.45e8 })),
+            reasons: Some(if util > 0.0 { ClockReasons::POWER_CAP } else { ClockReasons::IDLE }),
+            pcie_generation: Some(if util > 0.0 { 5 } else { 1 }),
+            pcie_sent: Some(Bytes(at as f64 * 1e3)),
+            pcie_received: Some(Bytes(at as f64 * 4e3)),
+            ..GpuSample::default()
+        }
+    }
+
+    #[test]
+    fn idle_moments_do_not_count() {
+        let readings = GpuReadings {
+            samples: vec![sample(0, 0.0), sample(1000, 0.9), sample(2000, 1.0), sample(3000, 0.0)],
+            ..GpuReadings::default()
+        };
+        let load = readings.under_load(&GpuCard::default()).unwrap();
+        assert_eq!((load.samples, load.sm_clock, load.pcie_generation), (2, Some(Hertz(1.8e9)), Some(5)));
+        assert_eq!(load.held_by(ClockReasons::POWER_CAP), Some(Ratio(1.0)));
+        assert_eq!(load.held_by(ClockReasons::IDLE), Some(Ratio(0.0)));
+        assert_eq!(load.pcie_rate, Some(PerSecond(Bytes(4e6))));
+    }
+
+    #[test]
+    fn a_card_never_seen_at_work_has_no_load() {
+        let readings = GpuReadings { samples: vec![sample(0, 0.0)], ..GpuReadings::default() };
+        assert_eq!(readings.under_load(&GpuCard::default()), None);
+        let looked = GpuCard { util: Some(Ratio(0.7)), ..GpuCard::default() };
+        assert_eq!(GpuReadings::default().under_load(&looked).unwrap().samples, 1);
+    }
+}
