@@ -48,6 +48,9 @@ pub struct GpuCard {
     pub memory_temperature: Option<Celsius>,
     /// Where the hardware slows the chip down.
     pub slowdown_at: Option<Celsius>,
+    /// Degrees left until it does, as newer cards tell themselves; their hottest spot counts, which is hotter
+    /// than `temperature` under load.
+    pub heat_left: Option<Celsius>,
     /// Where it does for the memory.
     pub memory_slowdown_at: Option<Celsius>,
     /// PCIe generation, now and at most; an idle link is slow to save power.

@@ -1,7 +1,7 @@
 //! A card's health: clocks, heat, power, link, memory errors, NVLinks, modes.
 
 use intriage_case::gpu::{ClockReasons, GpuCard};
-use intriage_case::{Bytes, Hertz};
+use intriage_case::{Bytes, Celsius, Hertz};
 use intriage_engines::{GpuReadings, UnderLoad};
 
 use super::{Check, State};
@@ -98,7 +98,12 @@ fn clocks(seen: &Seen<'_>) -> Look {
 fn heat(seen: &Seen<'_>) -> Look {
     let Some(now) = seen.card.temperature else { return unknown("no temperature was told") };
     let hottest = seen.load.as_ref().and_then(|load| load.temperature).unwrap_or(now);
-    let limit = seen.card.slowdown_at.map_or(String::new(), |at| format!(", slows down at {at}"));
+    let left = seen.card.heat_left.map(Celsius::get);
+    let limit = match (seen.card.slowdown_at, left) {
+        (Some(at), _) => format!(", slows down at {at}"),
+        (None, Some(left)) => format!(", {left:.0} °C from slowing down"),
+        (None, None) => String::new(),
+    };
     let memory = seen.card.memory_temperature.map_or(String::new(), |m| format!(", memory {m}"));
     let says = format!("{hottest}{memory}{limit}");
     if let Some(share) = seen.load.as_ref().and_then(|load| load.held_by(ClockReasons::THERMAL))
@@ -110,7 +115,7 @@ fn heat(seen: &Seen<'_>) -> Look {
             COOL,
         );
     }
-    let left = seen.card.slowdown_at.map(|at| at.get() - hottest.get());
+    let left = left.or(seen.card.slowdown_at.map(|at| at.get() - hottest.get()));
     if left.is_some_and(|left| left <= seen.thresholds.get(Limit::HeatMargin)) {
         return wrong(State::Attention, format!("{says}: no margin is left"), COOL);
     }

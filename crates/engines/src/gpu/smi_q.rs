@@ -109,7 +109,7 @@ fn read_power(card: &mut GpuCard, key: &str, value: &str) {
     }
 }
 
-/// The chip's and the memory's distance from where the card slows down.
+/// The chip's distance from its limit, until the line comes that says where beyond it the card slows down.
 #[derive(Default)]
 struct Margins {
     left: Option<f64>,
@@ -128,8 +128,7 @@ impl Margins {
             "Memory Max Operating Temp" => card.memory_slowdown_at = Some(Celsius(degrees)),
             "GPU T.Limit Temp" => self.left = Some(degrees),
             "GPU Slowdown T.Limit Temp" => {
-                let limit = card.temperature.zip(self.left).map(|(now, left)| now.get() + left - degrees);
-                card.slowdown_at = limit.map(Celsius);
+                card.heat_left = self.left.map(|left| Celsius(left - degrees));
             }
             _ => {}
         }
@@ -249,8 +248,8 @@ mod tests {
                 power_brake: Some(Seconds(0.0)),
             }
         );
-        // 34 °C now, 53 below the limit, slowed down 2 above it.
-        assert_eq!((card.temperature, card.slowdown_at), (Some(Celsius(34.0)), Some(Celsius(89.0))));
+        // 53 below the limit, slowed down 2 above it.
+        assert_eq!((card.temperature, card.heat_left), (Some(Celsius(34.0)), Some(Celsius(55.0))));
         assert_eq!(card.power_limits.enforced, Some(Watts(700.0)));
         assert_eq!((card.mig, card.persistence), (Some(false), Some(true)));
         assert_eq!((card.ecc.enabled, card.ecc.volatile_uncorrected), (Some(true), Some(0)));

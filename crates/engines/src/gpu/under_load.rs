@@ -93,15 +93,17 @@ fn at_one_look(card: &GpuCard) -> UnderLoad {
     }
 }
 
-/// From the counters of the first and the last busy moment; `None` where they do not grow.
+/// From the counters of the first and the last busy moment that has them; `None` where they do not grow.
 fn pcie_rate(busy: &[&GpuSample]) -> Option<PerSecond<Bytes>> {
-    let (first, last) = (busy.first()?, busy.last()?);
-    let time = last.at?.since(first.at?).get();
-    let grown = |of: fn(&GpuSample) -> Option<Bytes>| Some(of(last)?.get() - of(first)?.get());
-    let sent = grown(|s| s.pcie_sent).filter(|b| *b >= 0.0);
-    let received = grown(|s| s.pcie_received).filter(|b| *b >= 0.0);
-    let bytes = sent.into_iter().chain(received).reduce(f64::max)?;
-    (time > 0.0).then(|| PerSecond(Bytes(bytes / time)))
+    let rate = |of: fn(&GpuSample) -> Option<Bytes>| {
+        let mut counted = busy.iter().filter_map(|s| Some((s.at?, of(s)?.get())));
+        let (began, first) = counted.next()?;
+        let (ended, last) = counted.next_back()?;
+        let time = ended.since(began).get();
+        (time > 0.0 && last >= first).then(|| (last - first) / time)
+    };
+    let both = [rate(|s| s.pcie_sent), rate(|s| s.pcie_received)];
+    both.into_iter().flatten().reduce(f64::max).map(|bytes| PerSecond(Bytes(bytes)))
 }
 
 #[cfg(test)]

@@ -16,10 +16,26 @@ use crate::clock;
 const FIELDS: [u32; 3] =
     [NVML_FI_DEV_MEMORY_TEMP, NVML_FI_DEV_PCIE_COUNT_TX_BYTES, NVML_FI_DEV_PCIE_COUNT_RX_BYTES];
 
-pub(super) fn sample((index, device): (usize, &Device<'_>)) -> GpuSample {
+/// Everything a moment of a card has.
+pub(super) fn sample(index: usize, device: &Device<'_>) -> GpuSample {
+    let [memory_temperature, sent, received] = fields(device);
+    GpuSample {
+        memory_clock: device.clock_info(Clock::Memory).ok().map(megahertz),
+        temperature: device.temperature(TemperatureSensor::Gpu).ok().map(|c| Celsius(f64::from(c))),
+        memory_temperature: memory_temperature.map(Celsius),
+        memory_used: device.memory_info().ok().map(|m| Bytes(m.used as f64)),
+        pcie_generation: device.current_pcie_link_gen().ok(),
+        pcie_width: device.current_pcie_link_width().ok(),
+        pcie_sent: sent.map(Bytes),
+        pcie_received: received.map(Bytes),
+        ..quick_sample(index, device)
+    }
+}
+
+/// What changes from one moment to the next, and costs the driver least.
+pub(super) fn quick_sample(index: usize, device: &Device<'_>) -> GpuSample {
     let util = device.utilization_rates().ok();
     let share = |percent: u32| Ratio(f64::from(percent) / 100.0);
-    let [memory_temperature, sent, received] = fields(device);
     GpuSample {
         at: Some(clock::now()),
         index: index as u32,
@@ -27,17 +43,8 @@ pub(super) fn sample((index, device): (usize, &Device<'_>)) -> GpuSample {
         memory_util: util.as_ref().map(|u| share(u.memory)),
         power: device.power_usage().ok().map(|milliwatts| Watts(f64::from(milliwatts) / 1e3)),
         sm_clock: device.clock_info(Clock::SM).ok().map(megahertz),
-        memory_clock: device.clock_info(Clock::Memory).ok().map(megahertz),
-        temperature: device.temperature(TemperatureSensor::Gpu).ok().map(|c| Celsius(f64::from(c))),
-        memory_temperature: memory_temperature.map(Celsius),
-        memory_used: device.memory_info().ok().map(|m| Bytes(m.used as f64)),
         reasons: device.current_throttle_reasons().ok().map(|reasons| ClockReasons(reasons.bits())),
-        power_held: None,
-        thermal_held: None,
-        pcie_generation: device.current_pcie_link_gen().ok(),
-        pcie_width: device.current_pcie_link_width().ok(),
-        pcie_sent: sent.map(Bytes),
-        pcie_received: received.map(Bytes),
+        ..GpuSample::default()
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) fn cards(nvml: &Nvml, devices: &[Device<'_>]) -> Vec<GpuCard> {
 }
 
 fn card(nvml: &Nvml, index: u32, device: &Device<'_>) -> GpuCard {
-    let now = sampled::sample((index as usize, device));
+    let now = sampled::sample(index as usize, device);
     let memory = device.memory_info().ok();
     let most = |clock| device.max_clock_info(clock).ok().map(sampled::megahertz);
     let threshold = |kind| device.temperature_threshold(kind).ok().map(|c| Celsius(f64::from(c)));

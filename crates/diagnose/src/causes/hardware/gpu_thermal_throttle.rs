@@ -1,7 +1,7 @@
 //! Heat holds the clocks down.
 
-use intriage_case::Ratio;
 use intriage_case::gpu::ClockReasons;
+use intriage_case::{Celsius, Ratio};
 
 use super::cards::{Working, read, slower_impact, working};
 use crate::causes::shared::on_cpu;
@@ -98,16 +98,18 @@ fn clock_is_low(e: &Evidence<'_>, card: Result<&Working<'_>, &str>) -> Test {
 }
 
 fn no_margin(e: &Evidence<'_>, card: Result<&Working<'_>, &str>) -> Test {
-    let Some((hot, limit)) = card.ok().and_then(|w| w.load.temperature.zip(w.card.slowdown_at)) else {
+    let told = card.ok().and_then(|w| w.card.heat_left);
+    let computed =
+        card.ok().and_then(|w| Some(Celsius(w.card.slowdown_at?.get() - w.load.temperature?.get())));
+    let Some(left) = told.or(computed) else {
         return Test::Unknown("where the card slows down was not told".into());
     };
-    let says = format!("the chip is at {hot}, it slows down at {limit}");
-    Test::when(limit.get() - hot.get() <= e.limit(Limit::HeatMargin), read(e, says, hot))
+    let says = format!("the chip is {left} from where it slows down");
+    Test::when(left.get() <= e.limit(Limit::HeatMargin), read(e, says, left))
 }
 
 #[cfg(test)]
 mod tests {
-    use intriage_case::Celsius;
     use intriage_case::Signal::*;
 
     use super::*;
