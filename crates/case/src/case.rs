@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ClientRequest, Intent, Millis};
+use crate::{ClientRequest, HostSnapshot, Intent, Millis};
 
 /// All that was collected about one server over one window, and what its user wants of it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -23,6 +23,8 @@ pub struct Case {
     pub command_line: Option<String>,
     /// What GPU tools said.
     pub gpu: GpuEvidence,
+    /// The serving machine in order of time; the first snapshot holds everything, later ones what changes.
+    pub host: Vec<HostSnapshot>,
     /// Requests as their client saw them.
     pub client: Vec<ClientRequest>,
     /// What the collector wants a reader to know: what it skipped and why.
@@ -96,6 +98,6 @@ impl Case {
 
     /// Whether nothing at all was collected.
     pub fn is_empty(&self) -> bool {
-        self.scrapes.is_empty() && self.endpoints.is_empty() && self.logs.is_empty()
+        self.scrapes.is_empty() && self.endpoints.is_empty() && self.logs.is_empty() && self.host.is_empty()
     }
 }

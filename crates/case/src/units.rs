@@ -196,6 +196,14 @@ unit!(
     /// A number of requests.
     Requests => Requests
 );
+unit!(
+    /// A number of occurrences: faults, switches, overflows.
+    Events => Events
+);
+unit!(
+    /// A frequency in hertz.
+    Hertz => Hertz
+);
 
 impl Ratio {
     /// `part / whole`, or `None` where the whole is zero or either is not a number.

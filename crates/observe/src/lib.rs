@@ -5,6 +5,7 @@
 
 mod clock;
 mod folder;
+pub mod host;
 mod http;
 mod live;
 mod redact;
