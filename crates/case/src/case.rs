@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::gpu::GpuSurvey;
-use crate::{ClientRequest, Collected, Intent, Millis};
+use crate::{ClientRequest, Collected, HostSnapshot, Intent, Millis};
 
 /// All that was collected about one server over one window, and what its user wants of it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -24,6 +24,8 @@ pub struct Case {
     pub command_line: Option<String>,
     /// What GPU tools said.
     pub gpu: GpuEvidence,
+    /// The serving machine in order of time; the first snapshot holds everything, later ones what changes.
+    pub host: Vec<HostSnapshot>,
     /// Requests as their client saw them.
     pub client: Vec<ClientRequest>,
     /// What each collector brought, and what was skipped and why.
@@ -101,6 +103,6 @@ impl Case {
 
     /// Whether nothing at all was collected.
     pub fn is_empty(&self) -> bool {
-        self.scrapes.is_empty() && self.endpoints.is_empty() && self.logs.is_empty()
+        self.scrapes.is_empty() && self.endpoints.is_empty() && self.logs.is_empty() && self.host.is_empty()
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! A folder of recordings and a case file share it, so one reader serves both:
 //! `metrics/<unix_ms>.txt`, `metrics/<unix_ms>.failed`, `endpoints/<path with / as __>.json`,
-//! `server.log`, `client.jsonl`, `cmdline.txt`, `dmon.txt`, `smi_q.txt`, `gpu.json`, and in a case file `case.json`.
+//! `host/<unix_ms>/<kernel path>` (see [`host`]), `server.log`, `client.jsonl`, `cmdline.txt`, `dmon.txt`, `smi_q.txt`,
+//! `gpu.json`, and in a case file `case.json`.
 //! `truth.json` is for the scoreboard; nothing here reads it.
 
-use crate::client;
-use crate::{Case, LogText, Millis, Scrape, ScrapeOutcome};
+use crate::{Case, LogText, Millis, Scrape, ScrapeOutcome, client, host};
 
 /// Puts one file of a recording where it belongs in the case; `false` if the name means nothing here.
 pub fn add(case: &mut Case, name: &str, bytes: Vec<u8>) -> bool {
@@ -21,6 +21,13 @@ pub fn add(case: &mut Case, name: &str, bytes: Vec<u8>) -> bool {
     if let Some(file) = name.strip_prefix("endpoints/") {
         let Some(stem) = file.strip_suffix(".json") else { return false };
         case.endpoints.insert(endpoint_path(stem), text(bytes));
+        return true;
+    }
+    if let Some((at, file)) = name.strip_prefix("host/").and_then(host::place) {
+        if let Err(why) = host::add(&mut case.host, at, file, text(bytes)) {
+            case.notes.push(format!("{name} was left out: {why}"));
+            return false;
+        }
         return true;
     }
     match name {
@@ -49,6 +56,9 @@ pub fn wants(name: &str) -> bool {
     if let Some(file) = name.strip_prefix("endpoints/") {
         return file.strip_suffix(".json").is_some();
     }
+    if let Some(file) = name.strip_prefix("host/") {
+        return host::place(file).is_some();
+    }
     matches!(name, "client.jsonl" | "cmdline.txt" | "dmon.txt" | "smi_q.txt" | "gpu.json") || is_log(name)
 }
 
@@ -65,6 +75,11 @@ pub fn files(case: &Case) -> Vec<(String, Vec<u8>)> {
     }
     for (path, body) in &case.endpoints {
         files.push((format!("endpoints/{}.json", endpoint_stem(path)), body.clone().into_bytes()));
+    }
+    for snapshot in &case.host {
+        for (name, content) in &snapshot.files {
+            files.push((format!("host/{}/{name}", snapshot.at.0), content.clone().into_bytes()));
+        }
     }
     for log in &case.logs {
         files.push((log.name.clone(), log.text.clone().into_bytes()));
@@ -134,6 +149,9 @@ mod tests {
             ("server.log", "INFO ready\n"),
             ("cmdline.txt", "vllm serve m"),
             ("gpu.json", r#"{"source":"NVML 13","cards":[{"index":0,"name":"NVIDIA H200"}]}"#),
+            ("host/2000/proc/stat", "cpu 2\n"),
+            ("host/1000/proc/stat", "cpu 1\n"),
+            ("host/1000/denied", ""),
         ] {
             assert!(add(&mut case, name, content.into()), "{name}");
             assert!(wants(name), "{name}");
@@ -142,6 +160,8 @@ mod tests {
         assert_eq!(case.scrapes[2].outcome, ScrapeOutcome::Failed("connection refused".into()));
         assert_eq!(case.endpoints["/v1/models"], "{}");
         assert_eq!(case.gpu.survey.as_ref().unwrap().cards[0].name.as_deref(), Some("NVIDIA H200"));
+        assert_eq!(case.host.iter().map(|s| s.at.0).collect::<Vec<_>>(), [1000, 2000]);
+        assert_eq!(case.host[0].text("proc/stat"), Some("cpu 1\n"));
 
         let mut again = Case::default();
         for (name, bytes) in files(&case) {
@@ -165,7 +185,16 @@ mod tests {
 
     #[test]
     fn the_truth_and_strangers_are_not_evidence() {
-        for name in ["truth.json", "metrics/notes.txt", "bench.txt", "host/1.txt", ".log", "a/b.log"] {
+        for name in [
+            "truth.json",
+            "metrics/notes.txt",
+            "bench.txt",
+            "host/1.txt",
+            "host/1/../x",
+            "host/1//proc/stat",
+            ".log",
+            "a/b.log",
+        ] {
             assert!(!wants(name), "{name}");
             assert!(!add(&mut Case::default(), name, b"x".to_vec()), "{name}");
         }

@@ -15,6 +15,7 @@ mod fact;
 pub mod file;
 pub mod gpu;
 mod histogram;
+pub mod host;
 mod intent;
 pub mod layout;
 mod series;
@@ -27,8 +28,11 @@ pub use client::ClientRequest;
 pub use collected::{Collected, Gathered};
 pub use fact::{Fact, Source};
 pub use histogram::{Histogram, HistogramError, QuantileBounds};
+pub use host::HostSnapshot;
 pub use intent::{Intent, Objective, ObjectiveMetric, ObjectiveParseError, Profile, Statistic};
 pub use series::{CounterWindow, Series};
 pub use signal::{Aggregate, Kind, Signal};
 pub use time::{Millis, Nanos};
-pub use units::{Bytes, Celsius, Hertz, PerSecond, Quantity, Ratio, Requests, Seconds, Tokens, Unit, Watts};
+pub use units::{
+    Bytes, Celsius, Events, Hertz, PerSecond, Quantity, Ratio, Requests, Seconds, Tokens, Unit, Watts,
+};

@@ -196,6 +196,10 @@ unit!(
     /// A number of requests.
     Requests => Requests
 );
+unit!(
+    /// A number of occurrences: faults, switches, overflows.
+    Events => Events
+);
 
 unit!(
     /// Electric power in watts.

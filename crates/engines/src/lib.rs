@@ -10,6 +10,7 @@ mod dialect;
 mod dynamo;
 pub mod exposition;
 mod gpu;
+pub mod host;
 mod llamacpp;
 mod lmdeploy;
 mod log;

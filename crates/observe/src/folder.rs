@@ -26,7 +26,9 @@ pub enum OpenError {
         why: String,
     },
     /// A folder without evidence.
-    #[error("{0} holds no recording: expected metrics/<unix_ms>.txt, endpoints/*.json or a *.log in it")]
+    #[error(
+        "{0} holds no recording: expected metrics/<unix_ms>.txt, endpoints/*.json, host/<unix_ms>/… or a *.log in it"
+    )]
     Empty(PathBuf),
     /// A folder of several recordings.
     #[error("{folder} is not a recording but holds {count}; check one of them, such as {example}")]
@@ -105,7 +107,7 @@ fn folder(path: &Path) -> Result<Case, OpenError> {
     }
 }
 
-/// The files of a recording: its own and those one folder down, sorted.
+/// The files of a recording: its own, those one folder down, and the tree of the host; sorted.
 fn files_of(path: &Path) -> Result<Vec<PathBuf>, OpenError> {
     let mut files = Vec::new();
     for entry in entries(path)? {
@@ -113,9 +115,27 @@ fn files_of(path: &Path) -> Result<Vec<PathBuf>, OpenError> {
             files.push(entry);
         } else if matches!(entry.file_name().and_then(|n| n.to_str()), Some("metrics" | "endpoints")) {
             files.extend(entries(&entry)?.into_iter().filter(|p| p.is_file()));
+        } else if entry.file_name().is_some_and(|n| n == "host") {
+            tree(&entry, MAX_DEPTH, &mut files)?;
         }
     }
     Ok(files)
+}
+
+/// Deepest folder under `host/`: a cgroup of Kubernetes inside Docker inside a user's slice stays below it.
+const MAX_DEPTH: usize = 32;
+
+/// Every plain file below a folder; links are not followed, since they may lead round in a circle.
+fn tree(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), OpenError> {
+    for entry in entries(path)? {
+        let kind = fs::symlink_metadata(&entry).map_err(|e| io(&entry, &e))?;
+        if kind.is_file() {
+            files.push(entry);
+        } else if kind.is_dir() && depth > 0 {
+            tree(&entry, depth - 1, files)?;
+        }
+    }
+    Ok(())
 }
 
 fn entries(path: &Path) -> Result<Vec<PathBuf>, OpenError> {

@@ -6,6 +6,7 @@
 mod clock;
 mod folder;
 pub mod gpu;
+pub mod host;
 mod http;
 mod live;
 mod redact;

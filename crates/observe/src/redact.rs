@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
-const MASK: &str = "[redacted]";
+/// What stands where a secret stood.
+pub(crate) const MASK: &str = "[redacted]";
 
 /// Keys whose text values are secrets.
-fn is_secret(key: &str) -> bool {
+pub(crate) fn is_secret(key: &str) -> bool {
     let key = key.to_ascii_lowercase().replace('-', "_");
     let marks = ["api_key", "apikey", "password", "passwd", "secret", "credential", "authorization"];
     marks.iter().any(|m| key.contains(m))
@@ -39,23 +40,44 @@ fn mask(value: &mut Value, secret: bool, depth: usize) {
 
 /// Masks the values of secret flags: `--api-key X`, `--hf-token=X`.
 pub fn command_line(line: &str) -> String {
+    masked_words(line, ' ')
+}
+
+/// Masks the secrets in a `/proc/<pid>/cmdline`, whose words are parted by NUL and may be JSON or whole command lines.
+pub(crate) fn process_command_line(line: &str) -> String {
+    let masked = masked_words(line, '\0');
+    let words = masked.split('\0').map(|word| {
+        if word.starts_with('{') {
+            let body = json_body(word);
+            // Only where something was masked: the text stays the process's own otherwise.
+            if body.contains(MASK) { body } else { word.to_owned() }
+        } else if word.contains(' ') {
+            masked_words(word, ' ')
+        } else {
+            word.to_owned()
+        }
+    });
+    words.collect::<Vec<_>>().join("\0")
+}
+
+fn masked_words(line: &str, parted_by: char) -> String {
     let mut hide_next = false;
-    let words = line.split(' ').map(|word| {
+    let words = line.split(parted_by).map(|word| {
         if hide_next && !word.is_empty() {
             hide_next = false;
             return MASK.to_owned();
         }
-        let Some(name) = word.strip_prefix("--") else { return word.to_owned() };
-        match name.split_once('=') {
-            Some((name, _)) if is_secret(name) => format!("--{name}={MASK}"),
-            None if is_secret(name) => {
+        match word.split_once('=') {
+            // Also `HF_TOKEN=X`, as `env` and shells take it.
+            Some((name, _)) if is_secret(name) => format!("{name}={MASK}"),
+            None if word.starts_with("--") && is_secret(word) => {
                 hide_next = true;
                 word.to_owned()
             }
             _ => word.to_owned(),
         }
     });
-    words.collect::<Vec<_>>().join(" ")
+    words.collect::<Vec<_>>().join(&parted_by.to_string())
 }
 
 #[cfg(test)]
@@ -79,5 +101,15 @@ mod tests {
             command_line(line),
             "vllm serve m --api-key [redacted] --hf-token=[redacted] --max-num-seqs 4"
         );
+    }
+
+    #[test]
+    fn a_running_process_shows_no_secret_in_any_argument() {
+        let line = "sh\0-c\0HF_TOKEN=s1 vllm serve m --api-key s2\0--config\0{\"api_key\": \"s3\"}\0--api-key\0s4 s5\0--x\0{\"a\": 1}\0";
+        let masked = process_command_line(line);
+        for secret in ["s1", "s2", "s3", "s4", "s5"] {
+            assert!(!masked.contains(secret), "{masked:?}");
+        }
+        assert!(masked.starts_with("sh\0-c\0") && masked.ends_with("\0--x\0{\"a\": 1}\0"), "{masked:?}");
     }
 }

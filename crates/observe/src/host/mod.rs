@@ -1,0 +1,21 @@
+//! The serving machine, seen through the kernel's own files.
+//!
+//! [`Collector`] takes snapshots: a full one at the start, then counters at an interval. It interprets nothing beyond
+//! what it must to find the serving processes; `intriage_engines::host` reads the snapshots. What it may not read is
+//! written into the snapshot with what would help, and it never follows a path out of its [`Root`].
+
+mod acs;
+mod cgroup;
+mod collector;
+mod environment;
+mod gather;
+mod numa_maps;
+mod pci;
+mod process;
+mod root;
+mod system;
+mod threads;
+mod trim;
+
+pub use collector::{Collector, HostError};
+pub use root::Root;
