@@ -180,9 +180,12 @@ impl Finder<'_> {
         };
         let mut taken = None;
         for (start, end) in parts {
-            // What fills the window may go on behind it.
+            if !looks::random(&line[start..end]) {
+                continue;
+            }
+            // What fills the window goes on behind it.
             let end = if end == near.len() { values::bare(line, start) } else { end };
-            if looks::random(&line[start..end]) && self.mask(start, end, hits) {
+            if self.mask(start, end, hits) {
                 taken = Some(end);
             }
         }
@@ -285,9 +288,11 @@ fn behind_scheme(line: &str, from: usize, end: usize) -> usize {
 fn joined_words(line: &str, from: usize) -> usize {
     let mut end = from;
     let mut first = true;
-    // The kernel puts NUL between the words of a command line.
-    let line = &line[..line[from..].find('\0').map_or(line.len(), |length| from + length)];
     for word in line[from..].split_inclusive(' ') {
+        // The kernel puts NUL between the words of a command line.
+        if let Some(length) = word.find('\0') {
+            return end + length;
+        }
         end += word.len();
         let bare = word.trim_end();
         let scheme = first && bare.bytes().all(|byte| byte.is_ascii_alphabetic());

@@ -76,6 +76,7 @@ impl Within {
             Self::PrivateKey => {
                 !written.contains(END)
                     && (text.is_empty()
+                        || is_mask(text)
                         || is_body(text)
                         || last_word(text).is_some_and(|w| is_mask(w) || is_body(w)))
             }
