@@ -7,12 +7,15 @@ use memchr::{memchr, memchr_iter};
 use crate::Redactor;
 use crate::scan::Scope;
 
+/// A label's name and value, as written.
+type Label<'a> = (&'a [u8], &'a [u8]);
+
 /// The page with what its labels give away hidden.
 pub(crate) fn redact(redactor: &Redactor, page: &[u8]) -> Vec<u8> {
     let mut written: Option<Vec<u8>> = None;
     let mut copied = 0;
     // The same labels come with every bucket.
-    let mut judged: HashMap<(&[u8], &[u8]), Option<Vec<u8>>> = HashMap::new();
+    let mut judged: HashMap<Label<'_>, Option<Vec<u8>>> = HashMap::new();
     for (start, line) in lines(page) {
         if line.first() == Some(&b'#') {
             continue;

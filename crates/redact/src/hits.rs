@@ -138,9 +138,12 @@ fn stands_alone(line: &str, start: usize, end: usize) -> bool {
     let bytes = line.as_bytes();
     let before = start.checked_sub(1).map(|i| bytes[i]);
     let after = bytes.get(end).copied();
-    !before.is_some_and(|byte| word(byte) || byte == b'.')
-        && !after.is_some_and(word)
-        && !(after == Some(b'.') && bytes.get(end + 1).copied().is_some_and(word))
+    let joined_before = before.is_some_and(|byte| word(byte) || byte == b'.');
+    let joined_after = match after {
+        Some(b'.') => bytes.get(end + 1).copied().is_some_and(word),
+        other => other.is_some_and(word),
+    };
+    !joined_before && !joined_after
 }
 
 #[cfg(test)]

@@ -155,8 +155,8 @@ pub(crate) fn in_text(line: &str, dot: usize, hits: &mut Vec<Hit>) {
     if matches!(after, [b'(' | b'=' | b'_', ..]) {
         return;
     }
-    let port = matches!(after, [b':', b'0'..=b'9', b'0'..=b'9', ..]);
-    if tells_a_host(name, port) {
+    let has_port = matches!(after, [b':', b'0'..=b'9', b'0'..=b'9', ..]);
+    if tells_a_host(name, has_port) {
         let with = With::Pseudonym(Kind::Host);
         hits.push(Hit { start, end, with, rule: rule_name(Part::FullHostName) });
     }

@@ -88,9 +88,9 @@ struct Table {
 }
 
 impl Table {
-    fn add(&mut self, names: &'static str, named: Named) {
+    fn add(&mut self, names: &'static str, meant: Named) {
         for name in names.split_whitespace() {
-            self.exact.entry(name).or_default().push(named);
+            self.exact.entry(name).or_default().push(meant);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Recordings of real engines are read the same before and after.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
