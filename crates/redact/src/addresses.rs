@@ -68,8 +68,11 @@ fn version_four(line: &str, dot: usize, hits: &mut Vec<Hit>) -> usize {
 /// `v1.2.3.4`, `nccl-2.21.5.1`, `x==9.1.0.70`, `version 12.4.5.8`, `1.2.3.4+cu121`.
 fn is_a_version(line: &str, start: usize, end: usize, address: Ipv4Addr) -> bool {
     let (before, after) = (&line[..start], &line.as_bytes()[end..]);
-    if before.bytes().next_back().is_some_and(|b| b.is_ascii_alphanumeric() || b"_.+-".contains(&b)) {
-        return true;
+    match before.bytes().next_back() {
+        // Private addresses stand in names: `ray-10.0.0.7`.
+        Some(b'_' | b'-') if !address.is_private() => return true,
+        Some(byte) if byte.is_ascii_alphanumeric() || byte == b'.' || byte == b'+' => return true,
+        _ => {}
     }
     if ["==", ">=", "<=", "~=", "!="].iter().any(|sign| before.ends_with(sign)) {
         return true;

@@ -29,12 +29,21 @@ pub(crate) struct Assigned<'a> {
 /// Adds what must be hidden; says where the value ends if it was taken.
 pub(crate) fn find(line: &str, named: Named, found: Assigned<'_>, hits: &mut Vec<Hit>) -> Option<usize> {
     let finder = Finder { line, rule: named.rule.name, found };
-    if found.by == By::Comma && !matches!(named.meaning, Meaning::Secret(_)) {
-        return None;
+    let flag = found.name.starts_with('-');
+    match (found.by, named.meaning) {
+        (By::Comma, Meaning::Secret(_)) => {}
+        (By::Comma, _) => return None,
+        // `password hunter2`, `user 'ann'`: without a separator only what can hardly be prose.
+        (By::Blank, Meaning::Secret(_)) => {}
+        (By::Blank, Meaning::User) if Quote::open(line, found.at).is_some() => {}
+        (By::Blank, Meaning::Perhaps | Meaning::Text) if flag || finder.is_random() => {}
+        (By::Blank, _) if !flag => return None,
+        _ => {}
     }
     match named.meaning {
         Meaning::Secret(extent) => finder.secret(extent, hits),
-        Meaning::Perhaps => finder.perhaps(hits),
+        Meaning::Perhaps => finder.perhaps(looks::secret, hits),
+        Meaning::Text => finder.perhaps(if finder.is_value() { looks::text } else { looks::secret }, hits),
         Meaning::Host => finder.host(hits),
         Meaning::User => finder.user(hits),
         Meaning::Prompt { extent, .. } => finder.prompt(extent, hits),
@@ -51,7 +60,8 @@ pub(crate) fn whole(named: Named, value: &str) -> Option<Hit> {
             let start = if extent == Extent::Rest { behind_scheme(value, 0, value.len()) } else { 0 };
             hit(start, value.len(), With::Mask)
         }
-        Meaning::Perhaps => looks::random(value).then(|| hit(0, value.len(), With::Mask))?,
+        Meaning::Text => looks::text(value).then(|| hit(0, value.len(), With::Mask))?,
+        Meaning::Perhaps => looks::secret(value).then(|| hit(0, value.len(), With::Mask))?,
         Meaning::Host => {
             let name = value.split_once(':').map_or(value, |(name, _)| name);
             hosts::is_host(name, true).then(|| hit(0, name.len(), With::Pseudonym(Kind::Host)))?
@@ -95,6 +105,10 @@ impl Finder<'_> {
         }
         if self.found.by == By::Comma {
             return None;
+        }
+        if self.found.by == By::Blank && !self.found.name.starts_with('-') {
+            let end = values::bare(line, at);
+            return (looks::in_prose(&line[at..end]) && self.mask(at, end, hits)).then_some(end);
         }
         if matches!(self.byte(at)?, b'[' | b'{' | b'(') && self.found.by != By::Query {
             return self.list(at, hits);
@@ -164,7 +178,18 @@ impl Finder<'_> {
         }
     }
 
-    fn perhaps(&self, hits: &mut Vec<Hit>) -> Option<usize> {
+    fn is_random(&self) -> bool {
+        let (start, end) = self.short();
+        looks::random(&self.line[start..end])
+    }
+
+    /// Whether the form leaves no doubt that this is a value: behind `=`, or in quotes. Behind a colon in prose anything
+    /// may stand.
+    fn is_value(&self) -> bool {
+        self.found.by != By::Colon || Quote::open(self.line, self.found.at).is_some()
+    }
+
+    fn perhaps(&self, tells: fn(&str) -> bool, hits: &mut Vec<Hit>) -> Option<usize> {
         let (line, at) = (self.line, self.found.at);
         if self.found.by == By::Query {
             let end = values::parameter(line, at);
@@ -180,7 +205,7 @@ impl Finder<'_> {
         };
         let mut taken = None;
         for (start, end) in parts {
-            if !looks::random(&line[start..end]) {
+            if !tells(&line[start..end]) {
                 continue;
             }
             // What fills the window goes on behind it.
@@ -205,9 +230,7 @@ impl Finder<'_> {
         let (start, end) = self.short();
         let written = &self.line[start..end];
         let name = written.split_once(':').map_or(written, |(name, _)| name);
-        // Behind a colon in prose anything may stand; behind `=` or in quotes it is a value.
-        let sure = self.found.by != By::Colon || start > self.found.at;
-        if !hosts::is_host(name, sure) {
+        if !hosts::is_host(name, self.is_value()) {
             return None;
         }
         self.push(start, start + name.len(), With::Pseudonym(Kind::Host), hits);
@@ -216,8 +239,7 @@ impl Finder<'_> {
 
     fn user(&self, hits: &mut Vec<Hit>) -> Option<usize> {
         let (start, end) = self.short();
-        let sure = self.found.by != By::Colon || start > self.found.at;
-        if !sure || !is_user(&self.line[start..end]) {
+        if !self.is_value() || !is_user(&self.line[start..end]) {
             return None;
         }
         self.push(start, end, With::Pseudonym(Kind::User), hits);

@@ -2,7 +2,7 @@
 
 use crate::assigned::{self, Assigned};
 use crate::hits::Hit;
-use crate::names::{self, Meaning};
+use crate::names::{self, Meaning, Named};
 use crate::scan::Scope;
 use crate::values::Quote;
 
@@ -32,12 +32,29 @@ impl<'a> Names<'a> {
         let end = at + bytes[at..].iter().take_while(part).count();
         self.done = end;
         let name = &self.line[start..end];
-        let Some(named) = names::meaning(name, |meaning| self.takes(meaning)) else { return };
+        let Some(named) = self.meaning(start, name) else { return };
         let Some(mut found) = separated(self.line, start, end) else { return };
         found.name = name;
         if let Some(end) = assigned::find(self.line, named, found, hits) {
             self.done = self.done.max(end);
         }
+    }
+
+    /// What a name says, alone or with the word before it: `API key: …`.
+    fn meaning(&mut self, start: usize, name: &str) -> Option<Named> {
+        let own = names::meaning(name, |meaning| self.takes(meaning));
+        if matches!(own, Some(Named { meaning: Meaning::Perhaps | Meaning::Text, .. }))
+            && let Some(before) = self.line[..start].strip_suffix(' ')
+        {
+            let part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+            let length = before.bytes().rev().take(24).take_while(part).count();
+            let both = [&before[before.len() - length..], "_", name].concat();
+            let named = names::meaning(&both, |meaning| self.takes(meaning));
+            if matches!(named, Some(Named { meaning: Meaning::Secret(_), .. })) {
+                return named;
+            }
+        }
+        own
     }
 
     fn takes(&mut self, meaning: Meaning) -> bool {
@@ -78,6 +95,10 @@ fn separated(line: &str, start: usize, end: usize) -> Option<Assigned<'_>> {
     let around = if closed.is_none() { opened.and_then(|_| Quote::ending_at(line, start)) } else { None };
     let mut at = closed.map_or(end, |(_, next)| next);
     let blanks = |from: usize| from + bytes[from..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
+    // `Incorrect API key provided: …`
+    if line[at..].starts_with(" provided:") {
+        at += " provided".len();
+    }
     let next = blanks(at);
     let by = match bytes.get(next..).unwrap_or_default() {
         [b'=', b'=', ..] | [b':', b':', ..] => return None,
@@ -102,7 +123,7 @@ fn separated(line: &str, start: usize, end: usize) -> Option<Assigned<'_>> {
             at = next + 1;
             By::Comma
         }
-        [_, ..] if next > at && bytes[start] == b'-' => By::Blank,
+        [_, ..] if next > at => By::Blank,
         _ => return None,
     };
     let json = closed.is_some_and(|(quote, _)| quote.is_json());

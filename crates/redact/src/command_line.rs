@@ -6,7 +6,9 @@ use crate::names::{self, Meaning};
 use crate::rules::Extent;
 
 /// Flags that take a secret only in some programs.
-const OF_PROGRAMS: [(&str, &str); 9] = [
+const OF_PROGRAMS: [(&str, &str); 11] = [
+    ("mysql", "-p"),
+    ("mysqldump", "-p"),
     ("curl", "-u"),
     ("curl", "--user"),
     ("curl", "-U"),
@@ -68,7 +70,7 @@ pub(crate) fn find(line: &str, hits: &mut Vec<Hit>) {
             }
             Some(Meaning::Secret(Extent::Several)) => following.for_each(|(from, to)| mask(from, to, hits)),
             Some(Meaning::Secret(_)) => following.take(1).for_each(|(from, to)| mask(from, to, hits)),
-            Some(Meaning::Perhaps) if is_flag => {
+            Some(Meaning::Perhaps | Meaning::Text) if is_flag => {
                 let value = if assigned { Some((behind, to)) } else { words.get(i + 1).copied() };
                 let tells = |(from, to): &(usize, usize)| {
                     let value = &line[*from..*to];

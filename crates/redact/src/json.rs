@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn texts_inside_are_taken_as_text() {
         let body = r#"{"cmd":"vllm serve --api-key letmein","inner":"{\"token\":\"x\",\"hf_token\":\"abc\"}","10.0.0.7:80":{}}"#;
-        let hidden = r#"{"cmd":"vllm serve --api-key [redacted]","inner":"{\"token\":\"x\",\"hf_token\":\"[redacted]\"}","ip-1:80":{}}"#;
+        let hidden = r#"{"cmd":"vllm serve --api-key [redacted]","inner":"{\"token\":\"[redacted]\",\"hf_token\":\"[redacted]\"}","ip-1:80":{}}"#;
         assert_eq!(json(body), hidden);
     }
 

@@ -18,6 +18,26 @@ pub(crate) fn random(value: &str) -> bool {
         && bits_per_character(value) >= BITS
 }
 
+/// The same, or base64 of `user:password`.
+pub(crate) fn secret(value: &str) -> bool {
+    random(value) || value.len() >= 8 && basic_credentials(value)
+}
+
+/// Whether this is a text that can be a secret: no number, and no token of a vocabulary such as `</s>`.
+pub(crate) fn text(value: &str) -> bool {
+    !value.starts_with('<')
+        && value.bytes().any(|byte| !byte.is_ascii_digit() && byte != b'.' && byte != b'-')
+}
+
+/// Whether a word behind a secret's name, with no more than a blank between, is hardly prose.
+pub(crate) fn in_prose(word: &str) -> bool {
+    let has = |kind: fn(&u8) -> bool| word.bytes().any(|byte| kind(&byte));
+    word.len() >= 6
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_alphabetic)
+        && !word.starts_with(['-', '/', '('])
+}
+
 /// Shannon's entropy of the bytes, in bits a byte.
 fn bits_per_character(value: &str) -> f64 {
     let mut counts = [0_u32; 256];

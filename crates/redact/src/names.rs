@@ -19,6 +19,8 @@ pub(crate) enum Meaning {
     Secret(Extent),
     /// A secret where it looks random.
     Perhaps,
+    /// A secret where it is a text.
+    Text,
     /// A host.
     Host,
     /// A person's or an account's name.
@@ -109,6 +111,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
                 table.last.extend(last.split_whitespace().map(|word| (word, named)));
                 table.benign.extend(benign.split_whitespace().map(|name| ["_", name, "_"].concat()));
             }
+            Finds::Text { names } => table.add(names, Named { rule, meaning: Meaning::Text }),
             Finds::HostField { names } => table.add(names, Named { rule, meaning: Meaning::Host }),
             Finds::UserField { names } => table.add(names, Named { rule, meaning: Meaning::User }),
             Finds::Prompt { names, mark, extent } => {

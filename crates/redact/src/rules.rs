@@ -27,6 +27,7 @@ impl Rule {
         match self.finds {
             Finds::Shape { pattern, .. } => pattern,
             Finds::Secret { names, .. }
+            | Finds::Text { names }
             | Finds::HostField { names }
             | Finds::UserField { names }
             | Finds::Prompt { names, .. } => names,
@@ -46,6 +47,8 @@ pub(crate) enum Finds {
     Secret { names: &'static str, extent: Extent },
     /// By the last word of a name, where the value looks random or stands in a query; never behind a benign name.
     Perhaps { last: &'static str, benign: &'static str },
+    /// By a name that is a secret's where it has a text, and something else where it has a number.
+    Text { names: &'static str },
     /// By the name of a field that holds a host.
     HostField { names: &'static str },
     /// By the name of a field that holds a user.

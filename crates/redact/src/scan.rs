@@ -144,6 +144,7 @@ mod tests {
     fn every_name_of_the_table_has_a_needle_in_it() {
         for rule in RULES {
             let (Finds::Secret { names, .. }
+            | Finds::Text { names }
             | Finds::HostField { names }
             | Finds::UserField { names }
             | Finds::Prompt { names, .. }

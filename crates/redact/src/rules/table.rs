@@ -296,7 +296,10 @@ pub static RULES: &[Rule] = &[
     Rule {
         name: "password",
         what: "passwords by their name",
-        finds: secret("password passwords passwd passphrase passcode pgpassword pwd userpwd sshpass"),
+        finds: secret(
+            "password passwords passwd passphrase passcode pgpassword pwd userpwd sshpass db_pass user_pass \
+            smtp_pass redis_pass admin_pass ssh_pass mysql_pass",
+        ),
         source: "common use, and connection strings",
         hides: "Server=db;Database=x;Password=«hun,ter2»;Timeout=5",
         keeps: "password authentication failed; PWD=/srv",
@@ -315,7 +318,7 @@ pub static RULES: &[Rule] = &[
         finds: secret(
             "access_key accesskey awsaccess_key_id private_key account_key accountkey \
             encryption_key signing_key master_key license_key subscription_key storage_key \
-            auth_key admin_key deploy_key ssh_key hmac_key ingest_key write_key",
+            auth_key admin_key deploy_key ssh_key hmac_key ingest_key write_key key_data",
         ),
         source: "common use; Azure storage calls its own AccountKey",
         hides: "AccountName=acme;AccountKey=«Zm9vYmFyYmF6»;EndpointSuffix=x",
@@ -365,6 +368,14 @@ pub static RULES: &[Rule] = &[
         keeps: "allowed headers: authorization",
     },
     Rule {
+        name: "token-text",
+        what: "tokens that are texts",
+        finds: Finds::Text { names: "token" },
+        source: "common use; in log probabilities a token is a piece of the output",
+        hides: r#"cluster: {"token": "«letmein»"}, token=«letmein2»"#,
+        keeps: "EOS token = 151645, token: 5, Stop token: </s>, 'token': None",
+    },
+    Rule {
         name: "random-value",
         what: "random values behind names that are perhaps a secret's",
         finds: Finds::Perhaps {
@@ -377,7 +388,7 @@ pub static RULES: &[Rule] = &[
         },
         source: "gauge of randomness: 16 characters and 3 bits each",
         hides: "my_key=«9f86d081884c7d659a2feaa0c55ad015»",
-        keeps: "EOS token = 151645, key: value, cache_key=9f86d081884c7d659a2feaa0c55ad015",
+        keeps: "my_token = 151645, key: value, cache_key=9f86d081884c7d659a2feaa0c55ad015",
     },
     Rule {
         name: "prompt",
@@ -390,7 +401,10 @@ pub static RULES: &[Rule] = &[
     Rule {
         name: "token-ids",
         what: "prompts and outputs as token ids",
-        finds: prompt("prompt_token_ids output_token_ids input_ids output_ids prompt_ids tokens", ""),
+        finds: prompt(
+            "prompt_token_ids prompt_token_id input_token_ids output_token_ids input_ids output_ids prompt_ids tokens",
+            "",
+        ),
         source: "vllm/entrypoints/logger.py and sglang's request_logger.py as published; `tokens` from memory",
         hides: "prompt_token_ids: «[6526, 349, 272]», lora_request: None",
         keeps: "stop_token_ids=[151643], prompt_tokens=7, token_ids: 12",
@@ -438,7 +452,7 @@ pub static RULES: &[Rule] = &[
     Rule {
         name: "input",
         what: "inputs of completions, embeddings and TGI requests",
-        finds: prompt("input inputs", r#""model""#),
+        finds: prompt("input inputs", "model"),
         source: "OpenAI's embeddings and responses API, from memory",
         hides: r#"body {"model":"m","input":"«who is it»"}"#,
         keeps: r#"body {"model":"m","input":null}"#,
