@@ -6,7 +6,7 @@ use crate::names::{Meaning, Named};
 use crate::pseudonyms::Kind;
 use crate::rules::Extent;
 use crate::values::{self, Quote};
-use crate::{hosts, looks};
+use crate::{hosts, looks, prompts};
 
 /// Longest value that is judged by its looks, in bytes.
 const LONGEST: usize = 512;
@@ -16,6 +16,8 @@ const LONGEST: usize = 512;
 pub(crate) struct Assigned<'a> {
     /// The name as written.
     pub(crate) name: &'a str,
+    /// Whether nothing stands before it in its line, as in YAML.
+    pub(crate) first: bool,
     /// Where the value begins.
     pub(crate) at: usize,
     /// What separates the two.
@@ -29,16 +31,8 @@ pub(crate) struct Assigned<'a> {
 /// Adds what must be hidden; says where the value ends if it was taken.
 pub(crate) fn find(line: &str, named: Named, found: Assigned<'_>, hits: &mut Vec<Hit>) -> Option<usize> {
     let finder = Finder { line, rule: named.rule.name, found };
-    let flag = found.name.starts_with('-');
-    match (found.by, named.meaning) {
-        (By::Comma, Meaning::Secret(_)) => {}
-        (By::Comma, _) => return None,
-        // `password hunter2`, `user 'ann'`: without a separator only what can hardly be prose.
-        (By::Blank, Meaning::Secret(_)) => {}
-        (By::Blank, Meaning::User) if Quote::open(line, found.at).is_some() => {}
-        (By::Blank, Meaning::Perhaps | Meaning::Text) if flag || finder.is_random() => {}
-        (By::Blank, _) if !flag => return None,
-        _ => {}
+    if !finder.can_be(named.meaning) {
+        return None;
     }
     match named.meaning {
         Meaning::Secret(extent) => finder.secret(extent, hits),
@@ -46,7 +40,7 @@ pub(crate) fn find(line: &str, named: Named, found: Assigned<'_>, hits: &mut Vec
         Meaning::Text => finder.perhaps(if finder.is_value() { looks::text } else { looks::secret }, hits),
         Meaning::Host => finder.host(hits),
         Meaning::User => finder.user(hits),
-        Meaning::Prompt { extent, .. } => finder.prompt(extent, hits),
+        Meaning::Prompt { extent, .. } => prompts::find(line, finder.rule, found, extent, hits),
     }
 }
 
@@ -90,6 +84,20 @@ struct Finder<'a> {
 impl Finder<'_> {
     fn push(&self, start: usize, end: usize, with: With, hits: &mut Vec<Hit>) {
         hits.push(Hit { start, end, with, rule: self.rule });
+    }
+
+    /// Without a separator, as in `password hunter2` or `user 'ann'`, only what can hardly be prose is a value.
+    fn can_be(&self, meaning: Meaning) -> bool {
+        let secret = matches!(meaning, Meaning::Secret(_));
+        match self.found.by {
+            By::Comma => secret,
+            By::Blank if !secret && !self.found.name.starts_with('-') => match meaning {
+                Meaning::User => Quote::open(self.line, self.found.at).is_some(),
+                Meaning::Perhaps | Meaning::Text => self.is_random(),
+                _ => false,
+            },
+            _ => true,
+        }
     }
 
     fn byte(&self, at: usize) -> Option<u8> {
@@ -183,10 +191,12 @@ impl Finder<'_> {
         looks::random(&self.line[start..end])
     }
 
-    /// Whether the form leaves no doubt that this is a value: behind `=`, or in quotes. Behind a colon in prose anything
-    /// may stand.
+    /// Whether the form leaves no doubt that this is a value: behind `=`, in quotes, or all there is in the line.
+    /// Behind a colon in prose anything may stand.
     fn is_value(&self) -> bool {
-        self.found.by != By::Colon || Quote::open(self.line, self.found.at).is_some()
+        self.found.by != By::Colon
+            || Quote::open(self.line, self.found.at).is_some()
+            || self.found.first && !self.line[self.found.at..].trim_end().contains(' ')
     }
 
     fn perhaps(&self, tells: fn(&str) -> bool, hits: &mut Vec<Hit>) -> Option<usize> {
@@ -243,52 +253,6 @@ impl Finder<'_> {
             return None;
         }
         self.push(start, end, With::Pseudonym(Kind::User), hits);
-        Some(end)
-    }
-
-    fn prompt(&self, extent: Extent, hits: &mut Vec<Hit>) -> Option<usize> {
-        let (line, at) = (self.line, self.found.at);
-        if extent == Extent::Rest {
-            let end = self.found.around.map_or(line.len(), |quote| quote.close(line, at).0);
-            let text = line[at..end].trim_end();
-            if !text.is_empty() {
-                self.push(at, at + text.len(), With::Characters { quoted: false }, hits);
-            }
-            return Some(end);
-        }
-        let mut end = self.text_or_list(at, hits)?;
-        // SGLang cuts long ones in the middle: 'the beginning' ... 'the end'.
-        while let Some(rest) = line[end..].strip_prefix(" ... ") {
-            let Some(next) = self.text_or_list(line.len() - rest.len(), hits) else { break };
-            end = next;
-        }
-        Some(end)
-    }
-
-    fn text_or_list(&self, at: usize, hits: &mut Vec<Hit>) -> Option<usize> {
-        let line = self.line;
-        if let Some((quote, from)) = Quote::open(line, at) {
-            let (end, next) = quote.close(line, from);
-            if end > from {
-                self.push(from, end, With::Characters { quoted: false }, hits);
-            }
-            return Some(next);
-        }
-        if !matches!(self.byte(at)?, b'[' | b'{') {
-            return None;
-        }
-        let end = values::close_bracket(line, at);
-        let closed = end > at + 1 && matches!(self.byte(end - 1), Some(b']' | b'}'));
-        let inside = &line[at + 1..if closed { end - 1 } else { end }];
-        if inside.trim().is_empty() {
-            return None;
-        }
-        let ids = inside.bytes().all(|byte| byte.is_ascii_digit() || b" ,[]-".contains(&byte));
-        // JSON stays JSON: what stands in the brackets becomes one text.
-        let quoted = self.found.json && closed && self.byte(at) == Some(b'[');
-        let with = if ids { With::Ids { quoted } } else { With::Characters { quoted } };
-        let (start, stop) = if quoted { (at + 1, end - 1) } else { (at, end) };
-        self.push(start, stop, with, hits);
         Some(end)
     }
 }

@@ -94,7 +94,8 @@ fn separated(line: &str, start: usize, end: usize) -> Option<Assigned<'_>> {
     let closed = Quote::open(line, end).filter(|(quote, _)| Some(quote.mark()) == opened);
     let around = if closed.is_none() { opened.and_then(|_| Quote::ending_at(line, start)) } else { None };
     let mut at = closed.map_or(end, |(_, next)| next);
-    let blanks = |from: usize| from + bytes[from..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
+    let blanks =
+        |from: usize| from + bytes[from..].iter().take_while(|b| matches!(b, b' ' | b'\t' | 0)).count();
     // `Incorrect API key provided: …`
     if line[at..].starts_with(" provided:") {
         at += " provided".len();
@@ -127,7 +128,8 @@ fn separated(line: &str, start: usize, end: usize) -> Option<Assigned<'_>> {
         _ => return None,
     };
     let json = closed.is_some_and(|(quote, _)| quote.is_json());
-    Some(Assigned { name: "", at: wrapped(line, blanks(at)), by, json, around })
+    let first = line[..start].trim_start_matches([' ', '\t', '-']).is_empty();
+    Some(Assigned { name: "", first, at: wrapped(line, blanks(at)), by, json, around })
 }
 
 /// Behind `b`, `SecretStr(` and the like, where a quote follows.

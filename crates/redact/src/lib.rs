@@ -29,6 +29,7 @@ mod known;
 mod looks;
 mod multiline;
 mod names;
+mod prompts;
 mod pseudonyms;
 mod redactor;
 mod rules;
