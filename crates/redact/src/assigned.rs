@@ -1,0 +1,291 @@
+//! What is hidden of a value, by what its name means.
+
+use crate::assignments::By;
+use crate::hits::{Hit, With};
+use crate::names::{Meaning, Named};
+use crate::pseudonyms::Kind;
+use crate::rules::Extent;
+use crate::values::{self, Quote};
+use crate::{hosts, looks, prompts};
+
+/// Longest value that is judged by its looks, in bytes.
+const LONGEST: usize = 512;
+
+/// A name with a value behind it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Assigned<'a> {
+    /// The name as written.
+    pub(crate) name: &'a str,
+    /// Whether nothing stands before it in its line, as in YAML.
+    pub(crate) first: bool,
+    /// Where the value begins.
+    pub(crate) at: usize,
+    /// What separates the two.
+    pub(crate) by: By,
+    /// Whether the name is quoted as JSON quotes.
+    pub(crate) json: bool,
+    /// The quote that opens right before the name and closes behind the value.
+    pub(crate) around: Option<Quote>,
+}
+
+/// Adds what must be hidden; says where the value ends if it was taken.
+pub(crate) fn find(line: &str, named: Named, found: Assigned<'_>, hits: &mut Vec<Hit>) -> Option<usize> {
+    let finder = Finder { line, rule: named.rule.name, found };
+    if !finder.can_be(named.meaning) {
+        return None;
+    }
+    match named.meaning {
+        Meaning::Secret(extent) => finder.secret(extent, hits),
+        Meaning::Perhaps => finder.perhaps(looks::secret, hits),
+        Meaning::Text => finder.perhaps(if finder.is_value() { looks::text } else { looks::secret }, hits),
+        Meaning::Host => finder.host(hits),
+        Meaning::User => finder.user(hits),
+        Meaning::Prompt { extent, .. } => prompts::find(line, finder.rule, found, extent, hits),
+    }
+}
+
+/// What must be hidden of a value that is known as a whole, such as a label's or a JSON text's.
+pub(crate) fn whole(named: Named, value: &str) -> Option<Hit> {
+    let hit = |start, end, with| Some(Hit { start, end, with, rule: named.rule.name });
+    match named.meaning {
+        _ if looks::empty(value) => None,
+        Meaning::Secret(_) if named.rule.name == "credentials" && value.starts_with('/') => None,
+        Meaning::Secret(extent) => {
+            let start = if extent == Extent::Rest { behind_scheme(value, 0, value.len()) } else { 0 };
+            hit(start, value.len(), With::Mask)
+        }
+        Meaning::Text => looks::text(value).then(|| hit(0, value.len(), With::Mask))?,
+        Meaning::Perhaps => looks::secret(value).then(|| hit(0, value.len(), With::Mask))?,
+        Meaning::Host => {
+            let name = value.split_once(':').map_or(value, |(name, _)| name);
+            hosts::is_host(name, true).then(|| hit(0, name.len(), With::Pseudonym(Kind::Host)))?
+        }
+        Meaning::User => is_user(value).then(|| hit(0, value.len(), With::Pseudonym(Kind::User)))?,
+        Meaning::Prompt { .. } => hit(0, value.len(), With::Characters { quoted: false }),
+    }
+}
+
+/// Whether this is the name of somebody.
+fn is_user(name: &str) -> bool {
+    const NOBODY: [&str; 6] = ["root", "nobody", "user", "default", "system", "assistant"];
+    name.len() <= 64
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+        && !NOBODY.contains(&name)
+        && !looks::empty(name)
+}
+
+struct Finder<'a> {
+    line: &'a str,
+    rule: &'static str,
+    found: Assigned<'a>,
+}
+
+impl Finder<'_> {
+    fn push(&self, start: usize, end: usize, with: With, hits: &mut Vec<Hit>) {
+        hits.push(Hit { start, end, with, rule: self.rule });
+    }
+
+    /// Without a separator, as in `password hunter2` or `user 'ann'`, only what can hardly be prose is a value.
+    fn can_be(&self, meaning: Meaning) -> bool {
+        let secret = matches!(meaning, Meaning::Secret(_));
+        match self.found.by {
+            By::Comma => secret,
+            By::Blank if !secret && !self.found.name.starts_with('-') => match meaning {
+                Meaning::User => Quote::open(self.line, self.found.at).is_some(),
+                Meaning::Perhaps | Meaning::Text => self.is_random(),
+                _ => false,
+            },
+            _ => true,
+        }
+    }
+
+    fn byte(&self, at: usize) -> Option<u8> {
+        self.line.as_bytes().get(at).copied()
+    }
+
+    fn secret(&self, extent: Extent, hits: &mut Vec<Hit>) -> Option<usize> {
+        let (line, at) = (self.line, self.found.at);
+        if let Some((quote, from)) = Quote::open(line, at) {
+            let (end, next) = quote.close(line, from);
+            let from = if extent == Extent::Rest { behind_scheme(line, from, end) } else { from };
+            return self.mask(from, end, hits).then_some(next);
+        }
+        if self.found.by == By::Comma {
+            return None;
+        }
+        if self.found.by == By::Blank && !self.found.name.starts_with('-') {
+            let end = values::bare(line, at);
+            return (looks::in_prose(&line[at..end]) && self.mask(at, end, hits)).then_some(end);
+        }
+        if matches!(self.byte(at)?, b'[' | b'{' | b'(') && self.found.by != By::Query {
+            return self.list(at, hits);
+        }
+        let end = match (self.found.by, extent) {
+            (By::Query, _) => values::parameter(line, at),
+            (By::Blank, Extent::Several) => return self.words(at, hits),
+            (By::Blank, _) if self.byte(at) == Some(b'-') => return None,
+            (_, Extent::Rest) => {
+                let end = self.found.around.map_or(line.len(), |quote| quote.close(line, at).0);
+                let from = behind_scheme(line, at, end);
+                let end = if self.found.around.is_some() { end } else { joined_words(line, from) };
+                return self.mask(from, end, hits).then_some(end);
+            }
+            _ => values::bare(line, at),
+        };
+        self.mask(at, end, hits).then_some(end)
+    }
+
+    /// Masks a value unless it says that there is none.
+    fn mask(&self, start: usize, end: usize, hits: &mut Vec<Hit>) -> bool {
+        let Some(value) = self.line.get(start..end).filter(|value| !looks::empty(value)) else {
+            return false;
+        };
+        // The shell's PWD is a folder, and credentials are often a file.
+        let folder = self.found.name.eq_ignore_ascii_case("pwd") || self.rule == "credentials";
+        if folder && value.starts_with('/') {
+            return false;
+        }
+        self.push(start, end, With::Mask, hits);
+        true
+    }
+
+    /// Every text in a list or an object; all of it where it has none.
+    fn list(&self, open: usize, hits: &mut Vec<Hit>) -> Option<usize> {
+        let end = values::close_bracket(self.line, open);
+        let strings = values::strings_in(self.line, open, end);
+        if strings.is_empty() {
+            let inside = self.line[open + 1..end].trim_end_matches([']', '}', ')']).len();
+            return self.mask(open + 1, open + 1 + inside, hits).then_some(end);
+        }
+        for (from, to) in strings {
+            self.mask(from, to, hits);
+        }
+        Some(end)
+    }
+
+    /// The words behind `--api-key`: the first, and those after it that can be keys.
+    fn words(&self, at: usize, hits: &mut Vec<Hit>) -> Option<usize> {
+        let mut start = at;
+        let mut last = None;
+        loop {
+            let end = values::bare(self.line, start);
+            let word = &self.line[start..end];
+            let key = word.len() >= 6 && word.bytes().any(|byte| byte.is_ascii_digit());
+            if word.is_empty() || word.starts_with('-') || !(last.is_none() || key) {
+                return last;
+            }
+            if !self.mask(start, end, hits) {
+                return last;
+            }
+            last = Some(end);
+            start = end + self.line[end..].len() - self.line[end..].trim_start_matches(' ').len();
+            if start == end {
+                return last;
+            }
+        }
+    }
+
+    fn is_random(&self) -> bool {
+        let (start, end) = self.short();
+        looks::random(&self.line[start..end])
+    }
+
+    /// Whether the form leaves no doubt that this is a value: behind `=`, in quotes, or all there is in the line.
+    /// Behind a colon in prose anything may stand.
+    fn is_value(&self) -> bool {
+        self.found.by != By::Colon
+            || Quote::open(self.line, self.found.at).is_some()
+            || self.found.first && !self.line[self.found.at..].trim_end().contains(' ')
+    }
+
+    fn perhaps(&self, tells: fn(&str) -> bool, hits: &mut Vec<Hit>) -> Option<usize> {
+        let (line, at) = (self.line, self.found.at);
+        if self.found.by == By::Query {
+            let end = values::parameter(line, at);
+            return self.mask(at, end, hits).then_some(end);
+        }
+        let near = &line[..line.floor_char_boundary(at.saturating_add(LONGEST))];
+        let parts = match Quote::open(near, at) {
+            Some((quote, from)) => vec![(from, quote.close(near, from).0)],
+            None if near.as_bytes().get(at) == Some(&b'[') => {
+                values::strings_in(near, at, values::close_bracket(near, at))
+            }
+            None => vec![(at, values::bare(near, at))],
+        };
+        let mut taken = None;
+        for (start, end) in parts {
+            if !tells(&line[start..end]) {
+                continue;
+            }
+            // What fills the window goes on behind it.
+            let end = if end == near.len() { values::bare(line, start) } else { end };
+            if self.mask(start, end, hits) {
+                taken = Some(end);
+            }
+        }
+        taken
+    }
+
+    /// A short value: quoted or bare.
+    fn short(&self) -> (usize, usize) {
+        let near = &self.line[..self.line.floor_char_boundary(self.found.at.saturating_add(LONGEST))];
+        match Quote::open(near, self.found.at) {
+            Some((quote, from)) => (from, quote.close(near, from).0),
+            None => (self.found.at, values::bare(near, self.found.at)),
+        }
+    }
+
+    fn host(&self, hits: &mut Vec<Hit>) -> Option<usize> {
+        let (start, end) = self.short();
+        let written = &self.line[start..end];
+        let name = written.split_once(':').map_or(written, |(name, _)| name);
+        if !hosts::is_host(name, self.is_value()) {
+            return None;
+        }
+        self.push(start, start + name.len(), With::Pseudonym(Kind::Host), hits);
+        Some(end)
+    }
+
+    fn user(&self, hits: &mut Vec<Hit>) -> Option<usize> {
+        let (start, end) = self.short();
+        if !self.is_value() || !is_user(&self.line[start..end]) {
+            return None;
+        }
+        self.push(start, end, With::Pseudonym(Kind::User), hits);
+        Some(end)
+    }
+}
+
+/// Behind `Bearer ` and the like, where something follows.
+fn behind_scheme(line: &str, from: usize, end: usize) -> usize {
+    const SCHEMES: [&str; 7] =
+        ["bearer", "basic", "token", "digest", "apikey", "negotiate", "aws4-hmac-sha256"];
+    let Some(value) = line.get(from..end) else { return from };
+    match value.split_once(' ') {
+        Some((scheme, rest)) if SCHEMES.contains(&scheme.to_ascii_lowercase().as_str()) => {
+            end - rest.trim_start_matches(' ').len()
+        }
+        _ => from,
+    }
+}
+
+/// The end of `a=b; c=d`: words go on where one ends with a separator, and behind a scheme nobody knows.
+fn joined_words(line: &str, from: usize) -> usize {
+    let mut end = from;
+    let mut first = true;
+    for word in line[from..].split_inclusive(' ') {
+        // The kernel puts NUL between the words of a command line.
+        if let Some(length) = word.find('\0') {
+            return end + length;
+        }
+        end += word.len();
+        let bare = word.trim_end();
+        let scheme = first && bare.bytes().all(|byte| byte.is_ascii_alphabetic());
+        first = false;
+        if !(bare.ends_with([';', ',']) || scheme || bare.is_empty()) {
+            break;
+        }
+    }
+    from + line[from..end].trim_end_matches([' ', '\r', '"', '\'']).len()
+}

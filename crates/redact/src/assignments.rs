@@ -1,0 +1,145 @@
+//! Names and what stands behind them: `name=value`, `"name": "value"`, `--name value`, `Name: value`.
+
+use crate::assigned::{self, Assigned};
+use crate::hits::Hit;
+use crate::names::{self, Meaning, Named};
+use crate::scan::Scope;
+use crate::values::Quote;
+
+/// The names of one line, looked at from left to right.
+pub(crate) struct Names<'a> {
+    line: &'a str,
+    scope: Scope,
+    /// Up to here everything is looked at or hidden.
+    done: usize,
+    /// Which marks stand in the line, as far as they were asked for.
+    marks: Vec<(&'static str, bool)>,
+}
+
+impl<'a> Names<'a> {
+    pub(crate) fn new(line: &'a str, scope: Scope) -> Self {
+        Self { line, scope, done: 0, marks: Vec::new() }
+    }
+
+    /// Looks at the name around a place.
+    pub(crate) fn at(&mut self, at: usize, hits: &mut Vec<Hit>) {
+        if at < self.done {
+            return;
+        }
+        let bytes = self.line.as_bytes();
+        let part = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_' || **byte == b'-';
+        let start = at - bytes[self.done..at].iter().rev().take_while(part).count();
+        let end = at + bytes[at..].iter().take_while(part).count();
+        self.done = end;
+        let name = &self.line[start..end];
+        let Some(named) = self.meaning(start, name) else { return };
+        let Some(mut found) = separated(self.line, start, end) else { return };
+        found.name = name;
+        if let Some(end) = assigned::find(self.line, named, found, hits) {
+            self.done = self.done.max(end);
+        }
+    }
+
+    /// What a name says, alone or with the word before it: `API key: …`.
+    fn meaning(&mut self, start: usize, name: &str) -> Option<Named> {
+        let own = names::meaning(name, |meaning| self.takes(meaning));
+        if matches!(own, Some(Named { meaning: Meaning::Perhaps | Meaning::Text, .. }))
+            && let Some(before) = self.line[..start].strip_suffix(' ')
+        {
+            let part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+            let length = before.bytes().rev().take(24).take_while(part).count();
+            let both = [&before[before.len() - length..], "_", name].concat();
+            let named = names::meaning(&both, |meaning| self.takes(meaning));
+            if matches!(named, Some(Named { meaning: Meaning::Secret(_), .. })) {
+                return named;
+            }
+        }
+        own
+    }
+
+    fn takes(&mut self, meaning: Meaning) -> bool {
+        let Meaning::Prompt { mark, .. } = meaning else { return true };
+        if self.scope.keep_prompts {
+            return false;
+        }
+        if let Some((_, stands)) = self.marks.iter().find(|(known, _)| *known == mark) {
+            return *stands;
+        }
+        let stands = self.line.contains(mark);
+        self.marks.push((mark, stands));
+        stands
+    }
+}
+
+/// What separates a name from its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    /// `=`.
+    Equals,
+    /// `:`.
+    Colon,
+    /// `=` in a URL's query.
+    Query,
+    /// A blank, behind a flag.
+    Blank,
+    /// `,` between two quoted texts.
+    Comma,
+}
+
+/// Finds the value of the name between two places.
+fn separated(line: &str, start: usize, end: usize) -> Option<Assigned<'_>> {
+    let bytes = line.as_bytes();
+    let before = start.checked_sub(1).map(|i| bytes[i]);
+    let opened = before.filter(|byte| matches!(byte, b'"' | b'\''));
+    let closed = Quote::open(line, end).filter(|(quote, _)| Some(quote.mark()) == opened);
+    let around = if closed.is_none() { opened.and_then(|_| Quote::ending_at(line, start)) } else { None };
+    let mut at = closed.map_or(end, |(_, next)| next);
+    let blanks =
+        |from: usize| from + bytes[from..].iter().take_while(|b| matches!(b, b' ' | b'\t' | 0)).count();
+    // `Incorrect API key provided: …`
+    if line[at..].starts_with(" provided:") {
+        at += " provided".len();
+    }
+    let next = blanks(at);
+    let by = match bytes.get(next..).unwrap_or_default() {
+        [b'=', b'=', ..] | [b':', b':', ..] => return None,
+        [b'=', b'>', ..] | [b':', b'=', ..] => {
+            at = next + 2;
+            By::Equals
+        }
+        [b'=', ..] => {
+            at = next + 1;
+            if matches!(before, Some(b'?' | b'&')) { By::Query } else { By::Equals }
+        }
+        [b':', ..] => {
+            at = next + 1;
+            By::Colon
+        }
+        [b'%', b'3', b'D' | b'd', ..] => {
+            at = next + 3;
+            By::Query
+        }
+        // A pair of a header's name and value, as Python prints it.
+        [b',', ..] if closed.is_some() && line[..start - 1].trim_end_matches('b').ends_with('(') => {
+            at = next + 1;
+            By::Comma
+        }
+        [_, ..] if next > at => By::Blank,
+        _ => return None,
+    };
+    let json = closed.is_some_and(|(quote, _)| quote.is_json());
+    let first = line[..start].trim_start_matches([' ', '\t', '-']).is_empty();
+    Some(Assigned { name: "", first, at: wrapped(line, blanks(at)), by, json, around })
+}
+
+/// Behind `b`, `SecretStr(` and the like, where a quote follows.
+fn wrapped(line: &str, at: usize) -> usize {
+    let rest = &line.as_bytes()[at..];
+    let letters = rest.iter().take(24).take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let behind = match rest.get(letters) {
+        Some(b'(') => letters + 1,
+        _ if letters == 1 => 1,
+        _ => return at,
+    };
+    if letters > 0 && Quote::open(line, at + behind).is_some() { at + behind } else { at }
+}

@@ -1,0 +1,234 @@
+//! Host names, told from modules, files and models.
+
+use std::net::IpAddr;
+
+use crate::hits::{Hit, With};
+use crate::pseudonyms::Kind;
+use crate::rules::Part;
+use crate::scan::rule_name;
+
+/// Longest host name, in bytes (RFC 1035).
+const LONGEST: usize = 253;
+
+/// Hosts everybody has or knows: they say nothing of the owner, and a reader wants to follow their links.
+const PUBLIC: [&str; 24] = [
+    "localhost",
+    "host.docker.internal",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+    "metadata.google.internal",
+    "github.com",
+    "raw.githubusercontent.com",
+    "huggingface.co",
+    "hf.co",
+    "docs.vllm.ai",
+    "docs.sglang.ai",
+    "pytorch.org",
+    "docs.pytorch.org",
+    "pypi.org",
+    "docs.python.org",
+    "docs.nvidia.com",
+    "developer.nvidia.com",
+    "docs.ray.io",
+    "arxiv.org",
+    "api.openai.com",
+    "www.apache.org",
+    "www.w3.org",
+    "json-schema.org",
+    "opentelemetry.io",
+];
+
+/// Last labels of full names that are taken for hosts in plain text, and how sure they make it.
+const LAST_LABELS: [(&str, Sure); 14] = [
+    ("com", Sure::Always),
+    ("org", Sure::Always),
+    ("edu", Sure::Always),
+    ("gov", Sure::Always),
+    ("cloud", Sure::Always),
+    ("lan", Sure::Always),
+    ("corp", Sure::Always),
+    ("intra", Sure::Always),
+    ("example", Sure::Always),
+    // `threading.local` is Python.
+    ("internal", Sure::WithThreeLabels),
+    ("local", Sure::WithThreeLabels),
+    // `scipy.io`, `self.net`.
+    ("net", Sure::WithNumberOrPort),
+    ("io", Sure::WithNumberOrPort),
+    ("ai", Sure::WithNumberOrPort),
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sure {
+    Always,
+    WithThreeLabels,
+    WithNumberOrPort,
+}
+
+/// Whether a field that holds hosts holds one. `sure` where the field's form leaves no doubt; else words are refused.
+pub(crate) fn is_host(name: &str, sure: bool) -> bool {
+    const WORDS: [&str; 24] = [
+        "none", "null", "nil", "true", "false", "auto", "cpu", "gpu", "cuda", "unknown", "default", "local",
+        "any", "all", "self", "head", "worker", "nan", "str", "string", "device", "memory", "master",
+        "redacted",
+    ];
+    let lower = name.to_ascii_lowercase();
+    if !is_name(name) || is_public(&lower) || WORDS.contains(&lower.as_str()) {
+        return false;
+    }
+    match name.rsplit_once('.') {
+        Some((_, last)) => last.len() >= 2 && last.bytes().all(|b| b.is_ascii_alphabetic()) && !is_file(last),
+        None => sure || name.bytes().any(|byte| byte.is_ascii_digit() || byte == b'-'),
+    }
+}
+
+/// Whether a URL's host is one that tells something.
+pub(crate) fn is_url_host(name: &str) -> bool {
+    is_name(name) && !is_public(&name.to_ascii_lowercase())
+}
+
+fn is_public(lower: &str) -> bool {
+    PUBLIC.contains(&lower) || lower.ends_with(".localhost")
+}
+
+/// Letters, digits, dots and hyphens with a letter among them, and no address.
+fn is_name(name: &str) -> bool {
+    (1..=LONGEST).contains(&name.len())
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte))
+        && name.bytes().any(|byte| byte.is_ascii_alphabetic())
+        && !name.contains("..")
+        && name.parse::<IpAddr>().is_err()
+}
+
+/// Endings of files that stand where a host's last label would: `core.py:12`.
+pub(crate) fn is_file(last: &str) -> bool {
+    const ENDINGS: [&str; 30] = [
+        "py",
+        "pyx",
+        "pyc",
+        "so",
+        "cc",
+        "cpp",
+        "cu",
+        "cuh",
+        "hpp",
+        "rs",
+        "go",
+        "js",
+        "ts",
+        "json",
+        "jsonl",
+        "yaml",
+        "yml",
+        "toml",
+        "txt",
+        "md",
+        "log",
+        "sh",
+        "gguf",
+        "safetensors",
+        "bin",
+        "pt",
+        "pth",
+        "cfg",
+        "ini",
+        "conf",
+    ];
+    ENDINGS.contains(&last.to_ascii_lowercase().as_str())
+}
+
+/// Looks at the full name around a dot.
+pub(crate) fn in_text(line: &str, dot: usize, hits: &mut Vec<Hit>) {
+    let bytes = line.as_bytes();
+    let part = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'.' || **byte == b'-';
+    let left = bytes[..dot].iter().rev().take(LONGEST + 1).take_while(part).count();
+    let right = bytes[dot..].iter().take(LONGEST + 1).take_while(part).count();
+    let start = dot - left;
+    let name = line[start..dot + right].trim_end_matches(['.', '-']);
+    let end = start + name.len();
+    let before = start.checked_sub(1).map(|i| bytes[i]);
+    if before.is_some_and(|byte| b"/\\_@$%~&".contains(&byte)) || !is_url_host(name) {
+        return;
+    }
+    let after = &bytes[end..];
+    if matches!(after, [b'(' | b'=' | b'_', ..]) {
+        return;
+    }
+    let has_port = matches!(after, [b':', b'0'..=b'9', b'0'..=b'9', ..]);
+    if tells_a_host(name, has_port) {
+        let with = With::Pseudonym(Kind::Host);
+        hits.push(Hit { start, end, with, rule: rule_name(Part::FullHostName) });
+    }
+}
+
+fn tells_a_host(name: &str, port: bool) -> bool {
+    let labels: Vec<&str> = name.split('.').collect();
+    let [first, .., second, last] = labels[..] else {
+        // Two labels: the first is also the one before the last.
+        let [first, last] = labels[..] else { return false };
+        return sure_of(last).is_some_and(|sure| sure == Sure::Always || port || numbered(first));
+    };
+    match sure_of(last) {
+        Some(Sure::Always | Sure::WithThreeLabels) => true,
+        Some(Sure::WithNumberOrPort) => port || numbered(first),
+        // `example.com.au`, `ml.example.ac.uk`.
+        None => last.len() == 2 && ["com", "co", "ac", "org", "net", "edu", "gov"].contains(&second),
+    }
+}
+
+fn sure_of(last: &str) -> Option<Sure> {
+    LAST_LABELS.iter().find(|(label, _)| label.eq_ignore_ascii_case(last)).map(|(_, sure)| *sure)
+}
+
+fn numbered(label: &str) -> bool {
+    label.bytes().any(|byte| byte.is_ascii_digit() || byte == b'-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(line: &str) -> Vec<&str> {
+        let mut hits = Vec::new();
+        line.match_indices('.').for_each(|(dot, _)| in_text(line, dot, &mut hits));
+        hits.dedup();
+        hits.iter().map(|hit| &line[hit.start..hit.end]).collect()
+    }
+
+    #[test]
+    fn full_names_are_found_in_plain_text() {
+        for name in [
+            "db-3.acme.internal",
+            "gpu7.local",
+            "vllm.ml.svc.cluster.local",
+            "api.acme.com",
+            "ml.example.co.uk",
+            "node-4.acme.net",
+            "gpu.lan",
+        ] {
+            assert_eq!(found(&format!("lost {name}, retrying"))[..], [name]);
+        }
+        assert_eq!(found("to infer.acme.ai:8000"), ["infer.acme.ai"]);
+    }
+
+    #[test]
+    fn modules_files_and_models_are_no_hosts() {
+        for line in [
+            "vllm.v1.engine",
+            "threading.local",
+            "core.py:12",
+            "scipy.io",
+            "self.net",
+            "torch.nn.net",
+            "vllm.v1.io",
+            "meta-llama/Llama-3.1-8B",
+            "torch._inductor.local",
+            "get.com()",
+            "docs.vllm.ai",
+            "github.com",
+        ] {
+            assert_eq!(found(line), Vec::<&str>::new(), "{line}");
+        }
+    }
+}

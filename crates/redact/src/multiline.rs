@@ -1,0 +1,133 @@
+//! What goes over several lines: private keys, and prompts that an engine logs as they came.
+
+use crate::hits::{Hit, With, is_mask};
+use crate::rules::Part;
+use crate::scan::{Scope, rule_name};
+
+/// What the lines before have begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Within {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// A private key.
+    PrivateKey,
+    /// A prompt or an output in TGI's log.
+    TgiText,
+}
+
+const END: &str = "-----END";
+
+/// Hides what is between the first and the last line of a key, as far as it stands in this line; says where that ends.
+pub(crate) fn private_key(line: &str, at: usize, hits: &mut Vec<Hit>) -> usize {
+    let Some(from) = body_start(line, at) else { return at + 1 };
+    let rest = &line[from..];
+    let length = rest.find(END).or_else(|| rest.find(['"', '\''])).unwrap_or(rest.len());
+    let body = rest[..length].trim();
+    let end = from + length;
+    if !body.is_empty() {
+        let start = from + rest[..length].len() - rest[..length].trim_start().len();
+        let (end, rule) = (start + body.len(), rule_name(Part::PrivateKey));
+        hits.push(Hit { start, end, with: With::Mask, rule });
+    }
+    end
+}
+
+/// Behind `-----BEGIN RSA PRIVATE KEY-----`.
+fn body_start(line: &str, at: usize) -> Option<usize> {
+    let header = line[at..].strip_prefix("-----BEGIN ")?;
+    let length = header.bytes().take(48).take_while(|b| b.is_ascii_uppercase() || *b == b' ').count();
+    let is_key = header[..length].contains("PRIVATE KEY") && header[length..].starts_with("-----");
+    is_key.then(|| line.len() - header.len() + length + 5)
+}
+
+impl Within {
+    /// Adds what of this line belongs to what was begun.
+    pub(crate) fn find(self, line: &str, hits: &mut Vec<Hit>) {
+        match self {
+            Self::Nothing => {}
+            Self::PrivateKey => {
+                let part = line.find(END).map_or(line, |end| &line[..end]);
+                let body = part.trim();
+                let whole = part.len() < line.len() || is_body(body);
+                let hidden = if whole { body } else { last_word(body).filter(|w| is_body(w)).unwrap_or("") };
+                if !hidden.is_empty() {
+                    let end = part.trim_end().len();
+                    let (start, rule) = (end - hidden.len(), rule_name(Part::PrivateKey));
+                    hits.push(Hit { start, end, with: With::Mask, rule });
+                }
+            }
+            Self::TgiText => {
+                let text = line.trim();
+                if !text.is_empty() && !is_record(line) {
+                    let end = line.trim_end().len();
+                    let with = With::Characters { quoted: false };
+                    hits.push(Hit { start: end - text.len(), end, with, rule: "tgi-text" });
+                }
+            }
+        }
+    }
+
+    /// What holds behind a line, judged by the line as it is written: so a second time gives the same.
+    pub(crate) fn after(self, written: &str, scope: Scope) -> Self {
+        let text = written.trim();
+        let goes_on = match self {
+            Self::Nothing => false,
+            Self::PrivateKey => {
+                !written.contains(END)
+                    && (text.is_empty()
+                        || is_mask(text)
+                        || is_body(text)
+                        || last_word(text).is_some_and(|w| is_mask(w) || is_body(w)))
+            }
+            Self::TgiText => !is_record(written),
+        };
+        if goes_on {
+            return self;
+        }
+        let opens_key = || {
+            let at = written.rfind("-----BEGIN ")?;
+            let rest = &written[body_start(written, at)?..];
+            let blank = rest.trim_matches(|c: char| c.is_whitespace() || c == '"' || c == '\'' || c == '|');
+            Some(!rest.contains(END) && (blank.is_empty() || is_mask(blank)))
+        };
+        let opens_text = || {
+            let (_, message) = written.split_once("text_generation_router")?;
+            let at = message.find("Input: ").or_else(|| message.find("Output: "))?;
+            Some(!message[..at].ends_with('"'))
+        };
+        if opens_key() == Some(true) {
+            Self::PrivateKey
+        } else if !scope.keep_prompts && opens_text() == Some(true) {
+            Self::TgiText
+        } else {
+            Self::Nothing
+        }
+    }
+}
+
+/// A line of a key: base64, or one of the headers of an old form.
+fn is_body(text: &str) -> bool {
+    let base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
+    let header =
+        ["Proc-Type:", "DEK-Info:", "Version:", "Comment:"].iter().any(|name| text.starts_with(name));
+    !text.is_empty() && (header || text.bytes().all(base64))
+}
+
+/// The last word of a line that has others before it, such as a logger's prefix, where it is long enough for a key.
+fn last_word(text: &str) -> Option<&str> {
+    let (_, word) = text.rsplit_once([' ', '\t', ':'])?;
+    (word.len() >= 10).then_some(word)
+}
+
+/// Whether a line begins with a logger's time or as JSON.
+fn is_record(line: &str) -> bool {
+    let mut text = line.trim_start();
+    // Colours.
+    while let Some(rest) = text.strip_prefix("\u{1b}[") {
+        text = rest.split_once('m').map_or("", |(_, rest)| rest);
+    }
+    let date = text.as_bytes().first_chunk::<5>();
+    text.starts_with("{\"timestamp")
+        || date.is_some_and(|date| date[..4].iter().all(u8::is_ascii_digit) && date[4] == b'-')
+}

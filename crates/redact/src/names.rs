@@ -1,0 +1,185 @@
+//! What a name says about its value.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use crate::rules::{Extent, Finds, RULES, Rule};
+
+/// What stands behind a name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Named {
+    pub(crate) rule: &'static Rule,
+    pub(crate) meaning: Meaning,
+}
+
+/// What a value is, by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// A secret for certain.
+    Secret(Extent),
+    /// A secret where it looks random.
+    Perhaps,
+    /// A secret where it is a text.
+    Text,
+    /// A host.
+    Host,
+    /// A person's or an account's name.
+    User,
+    /// A prompt or an output, on lines that carry the mark.
+    Prompt { mark: &'static str, extent: Extent },
+}
+
+/// Longest name looked at, in bytes; longer ones are data.
+const LONGEST: usize = 80;
+
+/// What a name says; `--api-key`, `API_KEY` and `apiKey` are the same name. `takes` is asked whether a row's meaning
+/// holds here: prompts are logged under names that mean other things elsewhere.
+pub(crate) fn meaning(name: &str, mut takes: impl FnMut(Meaning) -> bool) -> Option<Named> {
+    let name = name.trim_start_matches('-');
+    if name.is_empty() || name.len() > LONGEST {
+        return None;
+    }
+    let name = words(name);
+    let exact = TABLE.exact.get(name.as_str()).into_iter().flatten().find(|named| takes(named.meaning));
+    if exact.is_some() {
+        return exact.copied();
+    }
+    if is_about(&name) {
+        return None;
+    }
+    let padded = ["_", &name, "_"].concat();
+    let holds = |part: &&(String, Named)| padded.contains(part.0.as_str());
+    if let Some((_, named)) = TABLE.parts.iter().find(holds) {
+        return Some(*named);
+    }
+    let last = name.rsplit('_').next().unwrap_or_default();
+    let named = TABLE.last.get(last)?;
+    (!TABLE.benign.iter().any(|part| padded.ends_with(part.as_str()))).then_some(*named)
+}
+
+/// `password_file`, `secret_name`: words about a secret, not the secret.
+fn is_about(name: &str) -> bool {
+    const ABOUT: [&str; 24] = [
+        "name", "file", "path", "dir", "arn", "type", "length", "len", "count", "provider", "expiry",
+        "expires", "ttl", "policy", "required", "enabled", "manager", "size", "age", "version", "sock",
+        "mode", "method", "scheme",
+    ];
+    name.rsplit('_').next().is_some_and(|last| ABOUT.contains(&last))
+}
+
+/// In lower case, words apart by `_`: `apiKey` is `api_key`.
+fn words(name: &str) -> String {
+    let mut text = String::with_capacity(name.len() + 4);
+    let mut before = '_';
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && (before.is_ascii_lowercase() || before.is_ascii_digit()) {
+            text.push('_');
+        }
+        text.push(if c == '-' { '_' } else { c.to_ascii_lowercase() });
+        before = c;
+    }
+    text
+}
+
+/// The rows of [`RULES`] that go by a name.
+struct Table {
+    exact: HashMap<&'static str, Vec<Named>>,
+    parts: Vec<(String, Named)>,
+    last: HashMap<&'static str, Named>,
+    benign: Vec<String>,
+}
+
+impl Table {
+    fn add(&mut self, names: &'static str, meant: Named) {
+        for name in names.split_whitespace() {
+            self.exact.entry(name).or_default().push(meant);
+        }
+    }
+}
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    let mut table =
+        Table { exact: HashMap::new(), parts: Vec::new(), last: HashMap::new(), benign: Vec::new() };
+    for rule in RULES {
+        match rule.finds {
+            Finds::Secret { names, extent } => {
+                let named = Named { rule, meaning: Meaning::Secret(extent) };
+                table.parts.extend(names.split_whitespace().map(|name| (["_", name, "_"].concat(), named)));
+            }
+            Finds::Perhaps { last, benign } => {
+                let named = Named { rule, meaning: Meaning::Perhaps };
+                table.last.extend(last.split_whitespace().map(|word| (word, named)));
+                table.benign.extend(benign.split_whitespace().map(|name| ["_", name, "_"].concat()));
+            }
+            Finds::Text { names } => table.add(names, Named { rule, meaning: Meaning::Text }),
+            Finds::HostField { names } => table.add(names, Named { rule, meaning: Meaning::Host }),
+            Finds::UserField { names } => table.add(names, Named { rule, meaning: Meaning::User }),
+            Finds::Prompt { names, mark, extent } => {
+                table.add(names, Named { rule, meaning: Meaning::Prompt { mark, extent } });
+            }
+            Finds::Shape { .. } | Finds::Structure { .. } => {}
+        }
+    }
+    table
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sure(name: &str) -> bool {
+        matches!(meaning(name, |_| true), Some(Named { meaning: Meaning::Secret(_), .. }))
+    }
+
+    #[test]
+    fn a_secrets_name_is_known_in_every_spelling() {
+        let names = [
+            "--api-key",
+            "OPENAI_API_KEY",
+            "apiKey",
+            "hf_token",
+            "HF_TOKEN",
+            "accessToken",
+            "x-api-key",
+            "admin_api_key",
+            "PGPASSWORD",
+            "db_password",
+            "client-secret",
+            "AccountKey",
+            "aws_secret_access_key",
+            "Set-Cookie",
+        ];
+        for name in names {
+            assert!(sure(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn counts_of_tokens_and_names_of_files_are_not_secrets() {
+        let names = [
+            "max_tokens",
+            "token_budget",
+            "tokenizer",
+            "num_tokens",
+            "prompt_tokens",
+            "token_ids",
+            "eos_token_id",
+            "new-token",
+            "first_token",
+            "ssl-keyfile",
+            "password_file",
+            "secret_name",
+            "key_value_heads",
+            "author",
+            "time_per_output_token",
+            "monkey",
+            "kv_cache",
+            "num_key_value_heads",
+            "eos_token",
+            "cache_key",
+        ];
+        for name in names {
+            assert!(meaning(name, |_| true).is_none(), "{name}");
+        }
+    }
+}

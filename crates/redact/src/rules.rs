@@ -1,0 +1,118 @@
+//! What is looked for: one row a rule, in [`table`](self::table).
+
+mod table;
+
+pub use table::RULES;
+
+/// One thing that is looked for.
+#[derive(Debug)]
+pub struct Rule {
+    /// A short name in lower case.
+    pub name: &'static str,
+    /// What it hides.
+    pub what: &'static str,
+    /// How it is found.
+    pub(crate) finds: Finds,
+    /// Where the form is known from.
+    pub source: &'static str,
+    /// A line with something to hide, between « and ».
+    pub hides: &'static str,
+    /// A look-alike that stays as it is.
+    pub keeps: &'static str,
+}
+
+impl Rule {
+    /// What the row goes by: a pattern, names, or words that lead to code of its own.
+    pub fn pattern(&self) -> &'static str {
+        match self.finds {
+            Finds::Shape { pattern, .. } => pattern,
+            Finds::Secret { names, .. }
+            | Finds::Text { names }
+            | Finds::HostField { names }
+            | Finds::UserField { names }
+            | Finds::Prompt { names, .. } => names,
+            Finds::Perhaps { last, .. } => last,
+            Finds::Structure { needles: "", .. } => "code of its own",
+            Finds::Structure { needles, .. } => needles,
+        }
+    }
+}
+
+/// How a row finds its own. Names, words and needles are apart by blanks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Finds {
+    /// By its shape: the pattern holds from a needle on, and its group, else all of it, passes the check and is hidden.
+    Shape { needles: &'static str, pattern: &'static str, check: fn(&str) -> bool, host: bool },
+    /// By a name, or a part of one, that belongs to a secret.
+    Secret { names: &'static str, extent: Extent },
+    /// By the last word of a name, where the value looks random or stands in a query; never behind a benign name.
+    Perhaps { last: &'static str, benign: &'static str },
+    /// By a name that is a secret's where it has a text, and something else where it has a number.
+    Text { names: &'static str },
+    /// By the name of a field that holds a host.
+    HostField { names: &'static str },
+    /// By the name of a field that holds a user.
+    UserField { names: &'static str },
+    /// By the name of a field that holds a prompt or an output, on lines with the mark.
+    Prompt { names: &'static str, mark: &'static str, extent: Extent },
+    /// By code of its own, wherever a needle stands.
+    Structure { needles: &'static str, part: Part },
+}
+
+/// How far a value reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// A quoted text, a list, or a word.
+    Value,
+    /// The same; a flag of this name takes several words.
+    Several,
+    /// The rest of the line, or of the quoted text the name stands in.
+    Rest,
+}
+
+/// What has code of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    UrlCredentials,
+    UrlHost,
+    Mail,
+    Home,
+    FullHostName,
+    PrivateKey,
+    Address,
+}
+
+/// A shape whose every match is one.
+const fn shape(needles: &'static str, pattern: &'static str) -> Finds {
+    Finds::Shape { needles, pattern, check: |_| true, host: false }
+}
+
+/// A shape that needs a second look.
+const fn shape_if(check: fn(&str) -> bool, needles: &'static str, pattern: &'static str) -> Finds {
+    Finds::Shape { needles, pattern, check, host: false }
+}
+
+const fn secret(names: &'static str) -> Finds {
+    Finds::Secret { names, extent: Extent::Value }
+}
+
+const fn prompt(names: &'static str, mark: &'static str) -> Finds {
+    Finds::Prompt { names, mark, extent: Extent::Value }
+}
+
+fn has_digit(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// Behind `Bearer `: a token, not the word `authentication`.
+fn bearer(token: &str) -> bool {
+    has_digit(token) || token.len() >= 24
+}
+
+/// Words that begin a name's way into the table; each name there has one of them in it.
+pub(crate) const NAME_NEEDLES: &str = "key token secret pass pwd cred auth cookie bearer sig jwt conn dsn sid session host \
+    node addr user uid logname login prompt text content input output generated completion reasoning arguments instance \
+    peer fqdn server";
+
+#[cfg(test)]
+mod tests;
