@@ -4,7 +4,7 @@ use std::fmt;
 
 use intriage_case::Signal;
 
-use crate::{Setting, Signature, VersionRange};
+use crate::{Setting, VersionRange};
 use crate::{dynamo, llamacpp, lmdeploy, sglang, tgi, trtllm, vllm};
 
 /// The engines intriage knows.
@@ -72,8 +72,6 @@ pub struct Dialect {
     pub flags: &'static [Flag],
     /// Values in log lines that tell the resolved configuration.
     pub log_values: &'static [LogValue],
-    /// Log lines that mean something.
-    pub signatures: &'static [Signature],
     /// Token budgets of a step the engine starts with by default, by hardware.
     pub default_budgets: &'static [f64],
     /// Endpoints worth asking beside the metrics; a query is sent and left out of the stored path.

@@ -104,8 +104,13 @@ pub fn read(case: &Case) -> Observed {
     observed.identity = detect(case, parsed.last().map(|(_, last)| last));
     if let Some(engine) = observed.identity.engine {
         read_as(dialect(engine), case, &parsed, &mut observed);
-    } else if !parsed.is_empty() {
-        observed.notes.push(unknown_engine());
+    } else {
+        if !parsed.is_empty() {
+            observed.notes.push(unknown_engine());
+        }
+        // A kernel's log belongs to no engine and still tells.
+        let around = case.scrapes.last().map(|scrape| scrape.at);
+        observed.log = read_logs(None, &case.logs, around, &mut observed.config);
     }
     observed
 }
@@ -128,7 +133,7 @@ fn read_as(dialect: &Dialect, case: &Case, parsed: &[(Millis, Exposition<'_>)], 
             from_json(dialect, &value, &Source::Endpoint { path: path.to_owned() }, config);
         }
     }
-    observed.log = read_logs(dialect, &case.logs, config);
+    observed.log = read_logs(Some(dialect), &case.logs, case.scrapes.last().map(|scrape| scrape.at), config);
     from_info_metric(dialect, parsed, config);
     from_tracks(&observed.tracks, config);
     if dialect.engine == Engine::Vllm {
@@ -227,6 +232,14 @@ impl Observed {
             });
         }
         total
+    }
+
+    /// A counter or gauge over the window, of all instances: from the metrics, or where they lack it from the periodic
+    /// lines of a log. A log's values stand at the times of its lines, not at those of the scrapes.
+    pub fn series_or_log(&self, signal: Signal) -> Option<Series> {
+        self.series(signal, None, None)
+            .filter(|series| !series.is_empty())
+            .or_else(|| self.log.signal(signal))
     }
 
     /// The keys of a split signal, such as finish reasons.

@@ -52,7 +52,6 @@ pub(crate) static DIALECT: Dialect = Dialect {
     availability: AVAILABILITY,
     flags: &[],
     log_values: &[],
-    signatures: &[],
     default_budgets: &[],
     endpoints: &["/v1/models", "/version"],
     newest_known: "1.5",

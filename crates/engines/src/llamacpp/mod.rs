@@ -2,10 +2,8 @@
 
 use intriage_case::Signal::{self, *};
 
-use crate::Meaning::{PrefixLost, PromptTooLong};
 use crate::Setting;
 use crate::dialect::{Availability, Dialect, Engine, Flag, FlagValue, How, LogValue, MetricRow};
-use crate::log::Signature;
 
 const fn row(signal: Signal, metric: &'static str) -> MetricRow {
     MetricRow::same(signal, metric)
@@ -86,19 +84,6 @@ const LOG_VALUES: &[LogValue] = &[
     LogValue { line: "n_ctx_slot = ", after: "n_ctx_slot = ", setting: Setting::ContextWindow, scale: 1.0 },
 ];
 
-const SIGNATURES: &[Signature] = &[
-    Signature {
-        meaning: PromptTooLong,
-        text: "exceeds the available context size",
-        example: "srv  send_error: task id = 5, error: request (9000 tokens) exceeds the available context size (4096 tokens)",
-    },
-    Signature {
-        meaning: PrefixLost,
-        text: "forcing full prompt re-processing",
-        example: "slot update_slots: id 0 | task 9 | forcing full prompt re-processing due to lack of cache data",
-    },
-];
-
 pub(crate) static DIALECT: Dialect = Dialect {
     engine: Engine::LlamaCpp,
     key: "llamacpp",
@@ -109,7 +94,6 @@ pub(crate) static DIALECT: Dialect = Dialect {
     availability: AVAILABILITY,
     flags: FLAGS,
     log_values: LOG_VALUES,
-    signatures: SIGNATURES,
     default_budgets: &[512.0],
     endpoints: &["/props", "/v1/models"],
     newest_known: "b10586",

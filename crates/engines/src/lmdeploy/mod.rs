@@ -2,10 +2,8 @@
 
 use intriage_case::Signal::{self, *};
 
-use crate::Meaning::GpuOutOfMemory;
 use crate::Setting;
 use crate::dialect::{Availability, Dialect, Engine, Flag, FlagValue, MetricRow};
-use crate::log::Signature;
 
 const fn row(signal: Signal, metric: &'static str) -> MetricRow {
     MetricRow::same(signal, metric).since("0.9.2")
@@ -60,12 +58,6 @@ const FLAGS: &[Flag] = &[
     Flag { names: &["--quant-policy"], setting: Setting::KvDtype, value: FlagValue::Text },
 ];
 
-const SIGNATURES: &[Signature] = &[Signature {
-    meaning: GpuOutOfMemory,
-    text: "CUDA out of memory",
-    example: "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
-}];
-
 pub(crate) static DIALECT: Dialect = Dialect {
     engine: Engine::Lmdeploy,
     key: "lmdeploy",
@@ -76,7 +68,6 @@ pub(crate) static DIALECT: Dialect = Dialect {
     availability: AVAILABILITY,
     flags: FLAGS,
     log_values: &[],
-    signatures: SIGNATURES,
     default_budgets: &[8192.0],
     endpoints: &["/v1/models"],
     newest_known: "0.18.0",

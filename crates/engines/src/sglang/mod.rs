@@ -2,10 +2,8 @@
 
 use intriage_case::Signal::{self, *};
 
-use crate::Meaning::{EngineDied, GpuOutOfMemory, NoRoomForKv, Preempted, PromptTooLong, WorkerSilent};
 use crate::Setting;
 use crate::dialect::{Availability, Dialect, Engine, Flag, FlagValue, How, LogValue, MetricRow};
-use crate::log::Signature;
 
 const fn row(signal: Signal, metric: &'static str) -> MetricRow {
     MetricRow::same(signal, metric)
@@ -171,39 +169,6 @@ const LOG_VALUES: &[LogValue] = &[
     LogValue { line: "context_len=", after: "context_len=", setting: Setting::ContextWindow, scale: 1.0 },
 ];
 
-const SIGNATURES: &[Signature] = &[
-    Signature {
-        meaning: Preempted,
-        text: "KV cache pool is full. Retract requests",
-        example: "KV cache pool is full. Retract requests. #retracted_reqs: 3, #new_token_ratio: 0.41 -> 0.62",
-    },
-    Signature {
-        meaning: NoRoomForKv,
-        text: "Not enough memory. Please try to increase --mem-fraction-static",
-        example: "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.",
-    },
-    Signature {
-        meaning: GpuOutOfMemory,
-        text: "CUDA out of memory",
-        example: "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
-    },
-    Signature {
-        meaning: WorkerSilent,
-        text: "Health check failed. Server couldn't get a response",
-        example: "Health check failed. Server couldn't get a response from detokenizer for last 20 seconds.",
-    },
-    Signature {
-        meaning: EngineDied,
-        text: "Scheduler hit an exception",
-        example: "Scheduler hit an exception: Traceback (most recent call last):",
-    },
-    Signature {
-        meaning: PromptTooLong,
-        text: "is longer than the model's context length",
-        example: "The input (9000 tokens) is longer than the model's context length (8192 tokens).",
-    },
-];
-
 pub(crate) static DIALECT: Dialect = Dialect {
     engine: Engine::Sglang,
     key: "sglang",
@@ -214,7 +179,6 @@ pub(crate) static DIALECT: Dialect = Dialect {
     availability: AVAILABILITY,
     flags: FLAGS,
     log_values: LOG_VALUES,
-    signatures: SIGNATURES,
     default_budgets: &[2048.0, 4096.0, 8192.0],
     endpoints: &["/server_info", "/get_server_info", "/v1/models"],
     newest_known: "0.5.23",

@@ -2,10 +2,8 @@
 
 use intriage_case::Signal::{self, *};
 
-use crate::Meaning::{EngineDied, GpuOutOfMemory};
 use crate::Setting;
 use crate::dialect::{Availability, Dialect, Engine, Flag, FlagValue, How, MetricRow};
-use crate::log::Signature;
 
 const fn row(signal: Signal, metric: &'static str) -> MetricRow {
     MetricRow::same(signal, metric).since("0.9.0")
@@ -61,19 +59,6 @@ const FLAGS: &[Flag] = &[
     Flag { names: &["--model-id"], setting: Setting::Model, value: FlagValue::Text },
 ];
 
-const SIGNATURES: &[Signature] = &[
-    Signature {
-        meaning: GpuOutOfMemory,
-        text: "CUDA out of memory",
-        example: "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
-    },
-    Signature {
-        meaning: EngineDied,
-        text: "Shard complete standard error output",
-        example: "ERROR shard-manager: text_generation_launcher: Shard complete standard error output:",
-    },
-];
-
 pub(crate) static DIALECT: Dialect = Dialect {
     engine: Engine::Tgi,
     key: "tgi",
@@ -84,7 +69,6 @@ pub(crate) static DIALECT: Dialect = Dialect {
     availability: AVAILABILITY,
     flags: FLAGS,
     log_values: &[],
-    signatures: SIGNATURES,
     default_budgets: &[4096.0],
     endpoints: &["/info"],
     newest_known: "3.3.7",

@@ -2,10 +2,8 @@
 
 use intriage_case::Signal::{self, *};
 
-use crate::Meaning::GpuOutOfMemory;
 use crate::Setting;
 use crate::dialect::{Availability, Dialect, Engine, Flag, FlagValue, How, MetricRow};
-use crate::log::Signature;
 
 const fn row(signal: Signal, metric: &'static str) -> MetricRow {
     MetricRow::same(signal, metric)
@@ -83,12 +81,6 @@ const FLAGS: &[Flag] = &[
     Flag { names: &["enable_block_reuse"], setting: Setting::PrefixCaching, value: FlagValue::Switch(true) },
 ];
 
-const SIGNATURES: &[Signature] = &[Signature {
-    meaning: GpuOutOfMemory,
-    text: "CUDA out of memory",
-    example: "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
-}];
-
 pub(crate) static DIALECT: Dialect = Dialect {
     engine: Engine::TensorRtLlm,
     key: "trtllm",
@@ -99,7 +91,6 @@ pub(crate) static DIALECT: Dialect = Dialect {
     availability: AVAILABILITY,
     flags: FLAGS,
     log_values: &[],
-    signatures: SIGNATURES,
     default_budgets: &[8192.0],
     endpoints: &["/version", "/v1/models", "/server_info"],
     newest_known: "1.3",

@@ -19,7 +19,6 @@ pub(crate) static DIALECT: Dialect = Dialect {
     availability: metrics::AVAILABILITY,
     flags: flags::FLAGS,
     log_values: logs::VALUES,
-    signatures: logs::SIGNATURES,
     default_budgets: &[2048.0, 8192.0, 16_384.0],
     endpoints: &["/version", "/v1/models", "/server_info?config_format=json"],
     newest_known: "0.32.0",

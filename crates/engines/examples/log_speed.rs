@@ -1,0 +1,60 @@
+//! Scans one file again and again as a log, and prints the speed in the form `benches/log_scan_vs_ripgrep.sh` reads.
+//!
+//! Usage: `log_speed texts` prints every text a log is searched for; `log_speed scan FILE [SECONDS]` scans;
+//! `log_speed quiet BYTES FILE…` prints the files' lines that hold none of the texts, again and again, up to BYTES.
+#![allow(clippy::print_stdout, reason = "a command for a script")]
+
+use std::error::Error;
+use std::hint::black_box;
+use std::io::{BufWriter, Write};
+use std::time::{Duration, Instant};
+
+use intriage_case::LogText;
+use intriage_engines::{LogReadings, log_texts};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["texts"] => log_texts().iter().for_each(|text| println!("{text}")),
+        ["scan", file] => scan(file, 3.0)?,
+        ["scan", file, seconds] => scan(file, seconds.parse()?)?,
+        ["quiet", bytes, ref files @ ..] => quiet(bytes.parse()?, files)?,
+        _ => return Err("texts | scan FILE [SECONDS] | quiet BYTES FILE…".into()),
+    }
+    Ok(())
+}
+
+fn scan(file: &str, seconds: f64) -> Result<(), Box<dyn Error>> {
+    let bytes = std::fs::read(file)?;
+    let log = LogText { name: "server.log".into(), text: String::from_utf8(bytes)? };
+    let limit = Instant::now() + Duration::from_secs_f64(seconds);
+    let mut fastest = f64::INFINITY;
+    let mut events = 0;
+    while Instant::now() < limit {
+        let start = Instant::now();
+        events = black_box(LogReadings::of(black_box(&log))).events.len();
+        fastest = fastest.min(start.elapsed().as_secs_f64());
+    }
+    println!("{:.2} GB/s, {events} events", log.text.len() as f64 / fastest / 1e9);
+    Ok(())
+}
+
+fn quiet(bytes: usize, files: &[&str]) -> Result<(), Box<dyn Error>> {
+    let mut kept = String::new();
+    for file in files {
+        let text = String::from_utf8_lossy(&std::fs::read(file)?).into_owned();
+        for line in text.lines().filter(|line| !log_texts().iter().any(|text| line.contains(text))) {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+    }
+    if kept.is_empty() {
+        return Err("every line holds one of the texts".into());
+    }
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    for _ in 0..bytes.div_ceil(kept.len()) {
+        out.write_all(kept.as_bytes())?;
+    }
+    out.flush()?;
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! One line of a log, and small readings of it.
+
+/// A line of a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Line<'a> {
+    /// Its text, without the line end.
+    pub(super) text: &'a str,
+    /// Its number in the file, from 1.
+    pub(super) number: u32,
+}
+
+/// The number directly behind `mark`.
+pub(super) fn number_behind(line: &str, mark: &str) -> Option<f64> {
+    leading_number(line.split_once(mark)?.1)
+}
+
+/// `931,104 tokens` is 931104, `99%, ` is 99.
+pub(super) fn leading_number(text: &str) -> Option<f64> {
+    let text = text.trim_start();
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == ',')).unwrap_or(text.len());
+    let number = text[..end].trim_end_matches(['.', ',']);
+    if number.contains(',') { number.replace(',', "").parse().ok() } else { number.parse().ok() }
+}
+
+/// The message without `(EngineCore pid=1) ERROR 11-15 03:53:11 [core.py:1512] `, cut to 160 characters.
+pub(super) fn excerpt(line: &str) -> String {
+    let message = match line.find(".py:") {
+        Some(at) => line[at..].find("] ").map_or(line, |end| &line[at + end + 2..]),
+        None => line,
+    };
+    let mut short: String = message.trim().chars().take(160).collect();
+    if short.len() < message.trim().len() {
+        short.push('…');
+    }
+    short
+}
+
+/// The status of an access line such as `"POST /v1/… HTTP/1.1" 200`.
+pub(super) fn answer_status(line: &str) -> Option<u16> {
+    let (_, rest) = line.split_once(" HTTP/1.")?;
+    rest.get(3..6)?.parse::<u16>().ok().filter(|status| (100..600).contains(status))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_prefix_of_a_line_is_not_its_message() {
+        let line =
+            "(EngineCore pid=9) ERROR 11-15 03:53:10 [core.py:1512] EngineCore encountered a fatal error.";
+        assert_eq!(excerpt(line), "EngineCore encountered a fatal error.");
+    }
+
+    #[test]
+    fn numbers_are_read_with_their_separators() {
+        assert_eq!(number_behind("GPU KV cache size: 931,104 tokens", "size: "), Some(931_104.0));
+        assert_eq!(number_behind("Running: 2 reqs, Waiting", "Running: "), Some(2.0));
+        assert_eq!(number_behind("usage: 0.8%.", "usage: "), Some(0.8));
+        assert_eq!(number_behind("usage: none", "usage: "), None);
+        assert_eq!(number_behind("size: 1.2.3", "size: "), None);
+    }
+}

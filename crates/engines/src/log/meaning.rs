@@ -1,0 +1,137 @@
+//! What a log line means, whatever the words.
+
+/// What a log line means, whatever the engine's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Meaning {
+    // The process and its workers.
+    /// The engine or a worker died.
+    EngineDied,
+    /// The engine wrote down its input because a step failed: the cause stands near.
+    CrashDump,
+    /// A worker does not answer.
+    WorkerSilent,
+    /// The engine was paused or put to sleep by hand.
+    Paused,
+    /// The process shuts down.
+    ShuttingDown,
+    /// Processes were killed because they did not end by themselves.
+    KilledAtShutdown,
+    /// Shared memory or semaphores were left behind.
+    LeakedShared,
+    /// The CUDA runtime reported an error.
+    CudaError,
+
+    // Memory.
+    /// GPU memory ran out while serving or starting.
+    GpuOutOfMemory,
+    /// No room was left for the KV pool at start.
+    NoRoomForKv,
+    /// Free GPU memory changed while the engine measured it: another process moved.
+    MemoryMoved,
+    /// GPUs of one group have different amounts of free memory.
+    MemoryUnbalanced,
+    /// The KV pool could not hold even one request.
+    KvExhausted,
+    /// The size of the KV pool was forced by hand.
+    KvPoolForced,
+    /// A running request was thrown back for lack of KV blocks.
+    Preempted,
+    /// Shared memory is too small or full.
+    SharedMemoryShort,
+    /// The kernel killed a process for lack of host memory; the number counts kills.
+    OomKilled,
+    /// How many layers fit on the GPU.
+    LayersOffloaded,
+    /// What the memory estimate asked for and found.
+    OffloadEstimate,
+
+    // Speed.
+    /// Decode runs without CUDA graphs.
+    GraphsOff,
+    /// The model is not compiled.
+    CompileOff,
+    /// A slower kernel is used than the hardware offers.
+    KernelFallback,
+    /// An expert kernel runs with untuned sizes; often harmless.
+    MoeConfigDefault,
+    /// A part of the engine was replaced by an older or slower one.
+    PartFallback,
+    /// A library that speeds up the CPU is not loaded.
+    LibraryMissing,
+    /// Something is compiled or tuned while requests wait.
+    Compiling,
+    /// A cached prompt was thrown away and computed again.
+    PrefixLost,
+    /// Prompt prefixes are not reused.
+    PrefixCachingOff,
+    /// How long the weights took to load.
+    WeightsLoaded,
+    /// Where the weights lie and how they are read.
+    CheckpointStorage,
+    /// How long it took to begin or finish a KV transfer.
+    KvTransferTimed,
+
+    // Settings that are not what was asked for.
+    /// A flag was ignored, refused or replaced.
+    FlagOverridden,
+    /// The context window was made smaller to fit.
+    ContextReduced,
+    /// The context window is longer than the model was trained for.
+    ContextBeyondTraining,
+    /// The oldest tokens were dropped to make room.
+    ContextShifted,
+    /// A data type was changed.
+    DtypeChanged,
+    /// Sampling defaults come from the model's files.
+    SamplingOverridden,
+    /// There is no chat template.
+    ChatTemplateMissing,
+    /// The chat template's format was set against what was detected.
+    ChatTemplateFormat,
+    /// A request ran without the grammar it may have asked for.
+    GrammarUnset,
+    /// The periodic statistics are switched off.
+    StatsOff,
+    /// Endpoints meant for development are open.
+    DevelopmentEndpoints,
+
+    // Requests.
+    /// A request was longer than the context window.
+    PromptTooLong,
+    /// A request was given up.
+    RequestAborted,
+    /// A request was refused because the queue is full.
+    QueueFull,
+    /// A router gave up waiting for the server that prepares prompts.
+    RouterTimeout,
+
+    // The host.
+    /// The limit of open files is low.
+    FileLimitLow,
+    /// A process ran out of open files.
+    FileLimitReached,
+    /// How many CPU threads compute.
+    ThreadsSet,
+    /// Compute threads are bound to cores.
+    ThreadsBound,
+    /// Memory is bound to a NUMA node.
+    NumaBound,
+    /// The CPU quota was used up; the number counts periods.
+    CpuThrottled,
+
+    // GPUs and what connects them.
+    /// The driver reported an Xid; the number is the Xid, see [`Xid`](crate::Xid).
+    Xid,
+    /// NCCL complains.
+    NcclWarning,
+    /// GPUs talk through host memory.
+    TransportSharedMemory,
+    /// GPUs talk through plain sockets.
+    TransportSocket,
+    /// A transport of NCCL is switched off by the environment.
+    TransportForbidden,
+    /// The engine's own all-reduce is not used.
+    CustomAllReduceOff,
+    /// PCIe access control sends traffic between GPUs through the root complex.
+    AcsRedirects,
+}

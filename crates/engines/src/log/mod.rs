@@ -1,0 +1,35 @@
+//! What a log tells: signatures found, answers by status, resolved settings, signals over time.
+//!
+//! The tables stand one a file by who writes the lines. All are looked for in every log, in one pass: an engine's log
+//! holds lines of NCCL and PyTorch, a journal those of the kernel.
+
+mod catalogue;
+mod kernel;
+mod line;
+mod llamacpp;
+mod meaning;
+mod nccl;
+mod periodic;
+mod read;
+mod readings;
+mod scan;
+mod series;
+mod sglang;
+mod signature;
+mod stamp;
+mod torch;
+mod vllm;
+mod vllm_host;
+mod wrapping;
+mod xids;
+
+pub use catalogue::{log_texts, periodic_lines, signatures};
+pub use meaning::Meaning;
+pub use periodic::{Field, Periodic, Reading};
+pub use readings::{LogEvent, LogReadings};
+pub use series::LogSeries;
+pub use signature::{LogKind, Numbered, Signature, Wording};
+pub use stamp::LogClock;
+pub use xids::{Xid, XidFault};
+
+pub(crate) use read::read_logs;

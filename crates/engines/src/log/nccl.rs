@@ -1,0 +1,52 @@
+//! NCCL's lines, and the environment that changes how it talks.
+
+use super::signature::{LogKind, Signature, Wording};
+use crate::Meaning::{self, *};
+
+const TRANSPORT: &str = "causes.json collective-transport-fallback";
+const CHANNEL: &str = "NCCL INFO Channel 00 : 1[1] -> 0[0] via SHM/direct/direct";
+const PEERS: &str = "NCCL INFO Channel 00 : 1[1] -> 0[0] via P2P";
+
+const fn row(meaning: Meaning, text: &'static str) -> Signature {
+    Signature::new(LogKind::Nccl, meaning, text)
+}
+
+pub(super) const SIGNATURES: &[Signature] = &[
+    row(TransportSharedMemory, " via SHM").from(Wording::Incident("vllm-project/vllm#9920"), CHANNEL, PEERS),
+    row(TransportSocket, "NET/Socket").from(Wording::Knowledge(TRANSPORT), "NCCL INFO NET/Socket", PEERS),
+    row(TransportForbidden, "NCCL_P2P_DISABLE=1").from(
+        Wording::Knowledge(TRANSPORT),
+        "NCCL_P2P_DISABLE=1",
+        "NCCL_P2P_DISABLE=0",
+    ),
+    row(TransportForbidden, "NCCL_IB_DISABLE=1").from(
+        Wording::Knowledge(TRANSPORT),
+        "NCCL_IB_DISABLE=1",
+        "NCCL_IB_DISABLE=0",
+    ),
+    row(TransportForbidden, "NCCL_SHM_DISABLE=1").from(
+        Wording::Incident("NVIDIA/nccl#525"),
+        "NCCL_SHM_DISABLE=1 works",
+        "NCCL_SHM_DISABLE=0",
+    ),
+    row(NcclWarning, "NCCL WARN ").from(
+        Wording::Incident("NVIDIA/nccl#525"),
+        "NCCL WARN Call to posix_fallocate failed : No space left on device",
+        CHANNEL,
+    ),
+    row(SharedMemoryShort, "posix_fallocate failed").from(
+        Wording::Incident("NVIDIA/nccl#525"),
+        "NCCL WARN Call to posix_fallocate failed : No space left on device",
+        CHANNEL,
+    ),
+    row(SharedMemoryShort, "Error while creating shared memory segment").from(
+        Wording::Incident("NVIDIA/nccl#525"),
+        "Error while creating shared memory segment nccl-shm-recv-1 (size 9637888)",
+        "No available shared memory broadcast block found in 60 seconds.",
+    ),
+    row(SharedMemoryShort, "ncclShmOpen error").from(
+        Wording::Incident("vllm-project/vllm#1710"),
+        "ncclShmOpen error",
+        CHANNEL,
+    ),
+];

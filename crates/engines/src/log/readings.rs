@@ -1,0 +1,70 @@
+//! What was read from the logs.
+
+use std::collections::BTreeMap;
+
+use intriage_case::{LogText, Series, Signal, Source};
+
+use super::meaning::Meaning;
+use super::read::read_logs;
+use super::series::{LogSeries, together};
+use super::signature::LogKind;
+use crate::config::Config;
+
+/// A signature found in a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogEvent {
+    /// What it means.
+    pub meaning: Meaning,
+    /// Who wrote it.
+    pub log: LogKind,
+    /// The number its signature asks for: an Xid, or the latest of a count.
+    pub number: Option<u32>,
+    /// The log's name.
+    pub file: String,
+    /// The line it stands in first, from 1.
+    pub line: u32,
+    /// The line it stands in last.
+    pub last_line: u32,
+    /// How many lines carry it.
+    pub count: u32,
+    /// The first such line, prefix removed and shortened.
+    pub excerpt: String,
+}
+
+impl LogEvent {
+    /// As a fact's source.
+    pub fn source(&self) -> Source {
+        Source::Log { file: self.file.clone(), line: self.line }
+    }
+}
+
+/// Everything read from the logs.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LogReadings {
+    /// Signatures found, in order of appearance.
+    pub events: Vec<LogEvent>,
+    /// Answers to inference requests by HTTP status, from access lines.
+    pub answers: BTreeMap<u16, u64>,
+    /// Signals over time, from lines engines write again and again.
+    pub series: Vec<LogSeries>,
+    /// Whether there was any log at all.
+    pub present: bool,
+}
+
+impl LogReadings {
+    /// What one log tells on its own: without an engine's settings, and without scrapes that would tell the year.
+    pub fn of(log: &LogText) -> Self {
+        read_logs(None, std::slice::from_ref(log), None, &mut Config::default())
+    }
+
+    /// The first event of this meaning.
+    pub fn first(&self, meaning: Meaning) -> Option<&LogEvent> {
+        self.events.iter().find(|e| e.meaning == meaning)
+    }
+
+    /// A signal over time, all engines of a log taken together. Times are those of the lines' stamps; see
+    /// [`LogSeries::clock`] for what they are counted from.
+    pub fn signal(&self, signal: Signal) -> Option<Series> {
+        together(&self.series, signal)
+    }
+}

@@ -1,0 +1,62 @@
+//! Lines vLLM writes about its host: files, threads, memory nodes, where weights lie and how long transfers take.
+
+use super::signature::{LogKind, Signature, Wording};
+use crate::Engine;
+use crate::Meaning::{self, *};
+
+const fn row(meaning: Meaning, text: &'static str) -> Signature {
+    Signature::new(LogKind::Engine(Engine::Vllm), meaning, text)
+}
+
+const ULIMIT: &str = "(APIServer pid=5545) WARNING 11-15 07:16:41 [system_utils.py:299] Found ulimit of 20000 and failed to automatically increase with error current limit exceeds maximum limit. This can cause fd limit errors like `OSError: [Errno 24] Too many open files`. Consider increasing with ulimit -n";
+const CHUNKED: &str = "(APIServer pid=5545) INFO 11-15 07:16:41 [scheduler.py:252] Chunked prefill is enabled with max_num_batched_tokens=8192.";
+
+pub(super) const SIGNATURES: &[Signature] = &[
+    // Weights and transfers.
+    row(WeightsLoaded, "Loading weights took").from(
+        Wording::Recording("lab/frozen/server.log"),
+        "(Worker pid=30029) INFO 11-15 06:28:47 [default_loader.py:501] Loading weights took 0.38 seconds",
+        "Loading safetensors checkpoint shards:   0% Completed | 0/1 [00:00<?, ?it/s]",
+    ),
+    row(CheckpointStorage, "Filesystem type for checkpoints:").from(
+        Wording::Recording("lab/frozen/server.log"),
+        "(Worker pid=30029) INFO 11-15 06:28:46 [weight_utils.py:1108] Filesystem type for checkpoints: EXT4. Checkpoint size: 0.25 GiB. Available RAM: 21.31 GiB.",
+        "Loading safetensors checkpoint shards:   0% Completed | 0/1 [00:00<?, ?it/s]",
+    ),
+    row(KvTransferTimed, "Time to init xfer:").from(
+        Wording::Incident("ai-dynamo/dynamo#1314"),
+        "Time to init xfer: 1800.3110489808023 ms",
+        "(EngineCore pid=5722) INFO 11-15 07:17:04 [core.py:402] init engine (profile, create kv cache, warmup model) took 0.54 s",
+    ),
+    row(KvTransferTimed, "Total time for write:").from(
+        Wording::Incident("ai-dynamo/dynamo#1314"),
+        "Total time for write: 1803.43 ms",
+        "0.03.803.294 I slot print_timing: id  3 | task 2 |       total time =    1507.86 ms /    49 tokens",
+    ),
+    // The host.
+    row(FileLimitLow, "Found ulimit of").from(
+        Wording::Recording("h200/vllm-h200-eager8/server.log"),
+        ULIMIT,
+        "OSError: [Errno 24] Too many open files",
+    ),
+    row(FileLimitReached, "Too many open files").without("Found ulimit of").from(
+        Wording::Recording("h200/vllm-h200-eager8/server.log"),
+        "OSError: [Errno 24] Too many open files",
+        ULIMIT,
+    ),
+    row(ThreadsSet, "Reducing Torch threads from").from(
+        Wording::Recording("lab/frozen/server.log"),
+        "(EngineCore pid=29839) INFO 11-15 06:28:48 [torch_utils.py:295] Reducing Torch threads from 2 to 1 for serving. Set OMP_NUM_THREADS in the external environment to override.",
+        CHUNKED,
+    ),
+    row(ThreadsBound, "VLLM_CPU_OMP_THREADS_BIND=").from(
+        Wording::Recording("lab/frozen/server.log"),
+        "(EngineCore pid=29839) INFO 11-15 06:28:36 [ompmultiprocessing.py:185] \tVLLM_CPU_OMP_THREADS_BIND='auto', auto_setup=True, skip_setup=False",
+        "(EngineCore pid=29839) INFO 11-15 06:28:36 [ompmultiprocessing.py:185] \tlocal_rank=0, core ids=[0]",
+    ),
+    row(NumaBound, "NUMA binding: Using MEMBIND policy").from(
+        Wording::Recording("lab/frozen/server.log"),
+        "[W1115 06:28:46.009392610 utils.cpp:68] Warning: NUMA binding: Using MEMBIND policy for memory allocation on the NUMA nodes (0). Memory allocations will be strictly bound to these NUMA nodes. (function init_cpu_memory_env)",
+        "[W1115 07:16:58.172549736 socket.cpp:207] [c10d] The hostname of the client socket cannot be retrieved. err=-3",
+    ),
+];
