@@ -103,6 +103,10 @@ impl Case {
 
     /// Whether nothing at all was collected.
     pub fn is_empty(&self) -> bool {
-        self.scrapes.is_empty() && self.endpoints.is_empty() && self.logs.is_empty() && self.host.is_empty()
+        self.scrapes.is_empty()
+            && self.endpoints.is_empty()
+            && self.logs.is_empty()
+            && self.host.is_empty()
+            && self.gpu.survey.is_none()
     }
 }

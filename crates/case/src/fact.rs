@@ -43,6 +43,11 @@ pub enum Source {
         /// The tool.
         tool: String,
     },
+    /// A file of the serving machine's kernel, such as `/proc/pressure/cpu`.
+    Kernel {
+        /// The file, or what it is about.
+        file: String,
+    },
     /// Whether and how the server answered the collector.
     Scrape,
     /// Requests as their client saw them.

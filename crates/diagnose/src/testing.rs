@@ -1,6 +1,7 @@
 //! Cases made up for tests: say what the engine showed, get what a cause makes of it.
 
 mod card;
+mod host;
 
 use std::fmt::Write as _;
 

@@ -11,6 +11,7 @@ use crate::detect::{Identity, detect};
 use crate::dialect::{Dialect, Engine, dialect};
 use crate::exposition::{self, Exposition};
 use crate::gpu::{GpuReadings, read_gpu};
+use crate::host::{Host, read_host};
 use crate::log::{LogReadings, read_logs};
 use crate::version::Version;
 use crate::{scrapes, vllm};
@@ -65,6 +66,8 @@ pub struct Observed {
     pub log: LogReadings,
     /// What GPU tools tell.
     pub gpu: GpuReadings,
+    /// What the kernel of the serving machine tells.
+    pub host: Option<Host>,
     /// Requests as their client saw them.
     pub client: Vec<ClientRequest>,
     /// What a reader should know about the evidence itself.
@@ -75,6 +78,7 @@ pub struct Observed {
 pub fn read(case: &Case) -> Observed {
     let mut observed = Observed {
         gpu: read_gpu(&case.gpu),
+        host: read_host(&case.host),
         client: case.client.clone(),
         notes: case.notes.clone(),
         ..Observed::default()

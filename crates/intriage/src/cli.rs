@@ -2,6 +2,7 @@
 
 mod access;
 mod check;
+mod collect;
 mod host;
 mod plan;
 mod simulate;
@@ -13,6 +14,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::access::AccessArgs;
 pub(crate) use self::check::{CheckArgs, ProfileArg};
+pub(crate) use self::collect::CollectArgs;
 pub(crate) use self::host::HostArgs;
 pub(crate) use self::plan::PlanArgs;
 pub(crate) use self::simulate::{DemoArgs, SimulateArgs};
@@ -44,6 +46,9 @@ enum Command {
     /// Say how many GPUs a load takes: memory, limits, the rate that holds the objectives, alternatives.
     #[command(after_long_help = plan::EXAMPLES)]
     Plan(Box<PlanArgs>),
+    /// Collect evidence into one redacted file, for a colleague or for later: metrics, endpoints, logs, the machine.
+    #[command(after_long_help = collect::EXAMPLES)]
+    Collect(Box<CollectArgs>),
     /// Look at this machine: GPUs, their links, clocks, heat and errors. Exit code 1 if something is broken.
     #[command(after_long_help = host::EXAMPLES)]
     Host(HostArgs),
@@ -102,6 +107,7 @@ pub(crate) enum SchemaOf {
 pub(crate) fn run() -> Result<Outcome, Failure> {
     match Cli::parse().command {
         Command::Check(args) => commands::check::run(&args),
+        Command::Collect(args) => commands::collect::run(&args),
         Command::Host(args) => commands::host::run(&args),
         Command::Bench(args) => commands::bench::run(&args),
         Command::Explain { cause } => commands::explain::run(cause.as_deref()),

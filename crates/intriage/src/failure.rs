@@ -72,6 +72,9 @@ pub(crate) enum Failure {
     /// Every request failed.
     #[error("no request was answered: {0}")]
     NothingAnswered(String),
+    /// Not one collector brought anything.
+    #[error("nothing could be collected; nothing was saved")]
+    NothingCollected,
     /// A file the user named.
     #[error("{path}: {why}")]
     File {

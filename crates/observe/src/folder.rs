@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 
 use intriage_case::file::{self, CaseFileError};
 use intriage_case::{Case, LogText, Target, layout};
+use intriage_redact::Redactor;
 use thiserror::Error;
+
+use crate::redact::redacted;
 
 /// Most bytes read of one file of a recording.
 pub const MAX_FILE: u64 = 256 << 20;
@@ -185,7 +188,12 @@ pub fn read_log(path: &Path) -> Result<LogText, OpenError> {
 }
 
 /// Saves a case: whole or not at all.
-pub fn save(case: &Case, path: &Path) -> Result<(), OpenError> {
+///
+/// What the redactor hides never reaches the disk, not even for a moment; the name of the target goes through it too.
+pub fn save(case: &Case, redactor: &Redactor, path: &Path) -> Result<(), OpenError> {
+    let mut case = redacted(case.clone(), redactor);
+    case.target.name = redactor.text(&case.target.name).into_owned();
+    let case = &case;
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let draft = folder.join(format!(".{name}.{}.part", std::process::id()));
@@ -221,7 +229,7 @@ mod tests {
         let case = open(dir.path()).unwrap();
         assert_eq!((case.scrapes.len(), case.logs.len()), (1, 1));
         let saved = dir.path().join("x.case");
-        save(&case, &saved).unwrap();
+        save(&case, &Redactor::new(), &saved).unwrap();
         assert_eq!(open(&saved).unwrap(), case);
         assert_eq!(
             fs::read_dir(dir.path())
@@ -249,6 +257,7 @@ mod tests {
     #[test]
     fn a_case_that_cannot_be_saved_leaves_nothing_behind() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(save(&Case::default(), &dir.path().join("no/such/folder/x.case")).is_err());
+        let nowhere = dir.path().join("no/such/folder/x.case");
+        assert!(save(&Case::default(), &Redactor::new(), &nowhere).is_err());
     }
 }

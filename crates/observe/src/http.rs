@@ -45,6 +45,16 @@ pub struct Access {
     pub insecure: bool,
 }
 
+impl Access {
+    /// What must never be shown: the values of the headers, and a token without the word before it.
+    pub fn secrets(&self) -> impl Iterator<Item = String> + '_ {
+        self.headers.iter().flat_map(|(_, value)| {
+            let token = value.split_once(' ').map(|(_, token)| token.trim().to_owned());
+            std::iter::once(value.clone()).chain(token)
+        })
+    }
+}
+
 /// Why there is no answer.
 #[derive(Debug, Error)]
 pub enum FetchError {

@@ -1,115 +1,106 @@
-//! What must not get into a case: keys and tokens in settings the server shows.
+//! A case made safe before anything of it is judged, printed or written.
 
-use serde_json::Value;
+use intriage_case::{Case, HostSnapshot, LogText, Scrape, ScrapeOutcome};
+use intriage_redact::Redactor;
 
-/// What stands where a secret stood.
-pub(crate) const MASK: &str = "[redacted]";
-
-/// Keys whose text values are secrets.
-pub(crate) fn is_secret(key: &str) -> bool {
-    let key = key.to_ascii_lowercase().replace('-', "_");
-    let marks = ["api_key", "apikey", "password", "passwd", "secret", "credential", "authorization"];
-    marks.iter().any(|m| key.contains(m))
-        || key.ends_with("_token")
-        || key == "token"
-        || key.ends_with("access_key")
-}
-
-/// Masks secrets in a JSON body; a body that is not JSON is returned as it is.
-pub(crate) fn json_body(body: &str) -> String {
-    let Ok(mut value) = serde_json::from_str::<Value>(body) else { return body.to_owned() };
-    mask(&mut value, false, 0);
-    value.to_string()
-}
-
-fn mask(value: &mut Value, secret: bool, depth: usize) {
-    // Deeper than any configuration: drop it rather than recurse on.
-    if depth > 64 {
-        *value = Value::Null;
-        return;
-    }
-    match value {
-        Value::String(text) if secret && !text.is_empty() => *text = MASK.into(),
-        Value::Array(items) => items.iter_mut().for_each(|v| mask(v, secret, depth + 1)),
-        Value::Object(map) => {
-            map.iter_mut().for_each(|(key, v)| mask(v, secret || is_secret(key), depth + 1));
-        }
-        _ => {}
+/// The same case without keys, tokens, passwords, addresses, names of hosts and people, prompts and answers.
+///
+/// What the user called the target stays: it is their own word, and [`crate::save`] hides it in the file.
+#[must_use]
+pub fn redacted(case: Case, redactor: &Redactor) -> Case {
+    let text = |text: String| redactor.text(&text).into_owned();
+    Case {
+        scrapes: case.scrapes.into_iter().map(|s| scrape(s, redactor)).collect(),
+        endpoints: case.endpoints.into_iter().map(|(path, body)| (path, redactor.json(&body))).collect(),
+        logs: case.logs.into_iter().map(|log| LogText { name: log.name, text: text(log.text) }).collect(),
+        command_line: case.command_line.map(|line| redactor.command_line(&line)),
+        gpu: gpu(case.gpu, redactor),
+        host: case.host.into_iter().map(|snapshot| host(snapshot, redactor)).collect(),
+        client: case
+            .client
+            .into_iter()
+            .map(|mut request| {
+                request.error = request.error.map(text);
+                request
+            })
+            .collect(),
+        notes: case.notes.into_iter().map(text).collect(),
+        ..case
     }
 }
 
-/// Masks the values of secret flags: `--api-key X`, `--hf-token=X`.
-pub fn command_line(line: &str) -> String {
-    masked_words(line, ' ')
+fn scrape(scrape: Scrape, redactor: &Redactor) -> Scrape {
+    let outcome = match scrape.outcome {
+        ScrapeOutcome::Body(page) => ScrapeOutcome::Body(redactor.exposition(&page)),
+        ScrapeOutcome::Failed(why) => ScrapeOutcome::Failed(redactor.text(&why).into_owned()),
+    };
+    Scrape { at: scrape.at, outcome }
 }
 
-/// Masks the secrets in a `/proc/<pid>/cmdline`, whose words are parted by NUL and may be JSON or whole command lines.
-pub(crate) fn process_command_line(line: &str) -> String {
-    let masked = masked_words(line, '\0');
-    let words = masked.split('\0').map(|word| {
-        if word.starts_with('{') {
-            let body = json_body(word);
-            // Only where something was masked: the text stays the process's own otherwise.
-            if body.contains(MASK) { body } else { word.to_owned() }
-        } else if word.contains(' ') {
-            masked_words(word, ' ')
-        } else {
-            word.to_owned()
-        }
-    });
-    words.collect::<Vec<_>>().join("\0")
+fn gpu(mut gpu: intriage_case::GpuEvidence, redactor: &Redactor) -> intriage_case::GpuEvidence {
+    let text = |text: String| redactor.text(&text).into_owned();
+    gpu.dmon = gpu.dmon.map(text);
+    gpu.smi_q = gpu.smi_q.map(text);
+    let cards = gpu.survey.iter_mut().flat_map(|survey| survey.cards.iter_mut().chain(&mut survey.before));
+    for process in cards.flat_map(|card| card.processes.iter_mut().flatten()) {
+        process.name = redactor.command_line(&process.name);
+    }
+    gpu
 }
 
-fn masked_words(line: &str, parted_by: char) -> String {
-    let mut hide_next = false;
-    let words = line.split(parted_by).map(|word| {
-        if hide_next && !word.is_empty() {
-            hide_next = false;
-            return MASK.to_owned();
-        }
-        match word.split_once('=') {
-            // Also `HF_TOKEN=X`, as `env` and shells take it.
-            Some((name, _)) if is_secret(name) => format!("{name}={MASK}"),
-            None if word.starts_with("--") && is_secret(word) => {
-                hide_next = true;
-                word.to_owned()
-            }
-            _ => word.to_owned(),
-        }
+/// A process's command line and environment by their own rules, everything else as text.
+fn host(snapshot: HostSnapshot, redactor: &Redactor) -> HostSnapshot {
+    let files = snapshot.files.into_iter().map(|(name, content)| {
+        let of_process = name.strip_prefix("proc/").is_some_and(|rest| rest.contains('/'));
+        let content = match name.rsplit('/').next() {
+            Some("cmdline") if of_process => redactor.command_line(&content),
+            Some("environ") if of_process => redactor.environment(&content),
+            _ => redactor.text(&content).into_owned(),
+        };
+        (name, content)
     });
-    words.collect::<Vec<_>>().join(&parted_by.to_string())
+    HostSnapshot { at: snapshot.at, files: files.collect() }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use intriage_case::{Millis, layout};
+
     use super::*;
 
+    /// One planted secret in every place a case has for text.
     #[test]
-    fn keys_and_tokens_are_masked_and_token_counts_are_not() {
-        let body = r#"{"api_key":"k1","hf_token":"k2","max_tokens":7,"tokenizer":"t","nested":{"admin_api_key":["k3"]}}"#;
-        let masked = json_body(body);
-        for secret in ["k1", "k2", "k3"] {
-            assert!(!masked.contains(secret), "{masked}");
+    fn no_place_of_a_case_keeps_a_secret() {
+        const KEY: &str = "sk-proj-Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MA";
+        let mut case = Case {
+            scrapes: vec![
+                Scrape {
+                    at: Millis(1),
+                    outcome: ScrapeOutcome::Body(format!("a{{key=\"{KEY}\"}} 1\n").into_bytes()),
+                },
+                Scrape { at: Millis(2), outcome: ScrapeOutcome::Failed(format!("401 for Bearer {KEY}")) },
+            ],
+            endpoints: BTreeMap::from([("/server_info".into(), format!(r#"{{"api_key":"{KEY}"}}"#))]),
+            logs: vec![LogText { name: "server.log".into(), text: format!("api_key={KEY}\n") }],
+            command_line: Some(format!("vllm serve m --api-key {KEY}")),
+            notes: vec![format!("asked with Authorization: Bearer {KEY}")],
+            host: vec![HostSnapshot {
+                at: Millis(1),
+                files: BTreeMap::from([
+                    ("proc/7/cmdline".into(), format!("vllm\0serve\0--api-key\0{KEY}\0")),
+                    ("proc/7/environ".into(), format!("OPENAI_API_KEY={KEY}\0PATH=/bin\0")),
+                ]),
+            }],
+            ..Case::default()
+        };
+        case.gpu.smi_q = Some(format!("Name : python --token {KEY}\n"));
+        let safe = redacted(case, &Redactor::new());
+        for (name, bytes) in layout::files(&safe) {
+            assert!(!String::from_utf8_lossy(&bytes).contains(KEY), "{name}");
         }
-        assert!(masked.contains("\"max_tokens\":7") && masked.contains("\"tokenizer\":\"t\""));
-    }
-
-    #[test]
-    fn flags_keep_their_names_and_lose_their_secrets() {
-        let line = "vllm serve m --api-key sk-1 --hf-token=sk-2 --max-num-seqs 4";
-        assert_eq!(
-            command_line(line),
-            "vllm serve m --api-key [redacted] --hf-token=[redacted] --max-num-seqs 4"
-        );
-    }
-
-    #[test]
-    fn a_running_process_shows_no_secret_in_any_argument() {
-        let line = "sh\0-c\0HF_TOKEN=s1 vllm serve m --api-key s2\0--config\0{\"api_key\": \"s3\"}\0--api-key\0s4 s5\0--x\0{\"a\": 1}\0";
-        let masked = process_command_line(line);
-        for secret in ["s1", "s2", "s3", "s4", "s5"] {
-            assert!(!masked.contains(secret), "{masked:?}");
-        }
-        assert!(masked.starts_with("sh\0-c\0") && masked.ends_with("\0--x\0{\"a\": 1}\0"), "{masked:?}");
+        assert!(!safe.notes.concat().contains(KEY));
+        assert_eq!(safe.command_line.as_deref(), Some("vllm serve m --api-key [redacted]"));
     }
 }

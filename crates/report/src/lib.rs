@@ -7,6 +7,7 @@ mod bench;
 mod explain;
 mod forecast;
 mod health;
+mod inventory;
 mod json;
 mod plan;
 mod scoreboard;
@@ -20,6 +21,7 @@ pub use bench::{
 };
 pub use explain::{benign_page, catalogue_page, cause_page, thresholds_page};
 pub use health::{health_json, health_schema, health_text};
+pub use inventory::inventory_text;
 pub use json::{json, schema};
 pub use plan::{plan_json, plan_schema, plan_text};
 pub use scoreboard::{Row, Totals, scoreboard, totals};

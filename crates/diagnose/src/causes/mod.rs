@@ -8,6 +8,7 @@ mod api;
 mod behaviour;
 mod decode;
 mod hardware;
+mod host;
 mod measurement;
 mod memory;
 mod network;
@@ -40,6 +41,8 @@ pub enum Class {
     Routing,
     /// The card itself.
     Hardware,
+    /// The machine around it.
+    Host,
     /// The way between client and server.
     Network,
     /// Whether the figures can be trusted at all.
@@ -58,6 +61,7 @@ impl Class {
             Self::Api => "api",
             Self::Routing => "routing",
             Self::Hardware => "hardware",
+            Self::Host => "host",
             Self::Network => "network",
             Self::Measurement => "measurement",
         }
@@ -209,6 +213,7 @@ pub fn catalogue() -> impl Iterator<Item = &'static Cause> {
         api::CAUSES,
         routing::CAUSES,
         hardware::CAUSES,
+        host::CAUSES,
         network::CAUSES,
         measurement::CAUSES,
     ]

@@ -4,9 +4,10 @@
 //! downgraded link. Whether it is the cause of slow answers is for the causes to judge.
 
 mod card;
+mod host;
 
-use intriage_case::Case;
 use intriage_case::gpu::GpuSurvey;
+use intriage_case::{Case, Gathered};
 use intriage_engines::read;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -66,14 +67,24 @@ pub struct Check {
 /// Looks at the machine in a case.
 pub fn health(case: &Case, thresholds: &Thresholds) -> Health {
     let observed = read(case);
-    let checks = card::checks(&observed.gpu, thresholds);
+    let mut checks = card::checks(&observed.gpu, thresholds);
+    checks.extend(observed.host.iter().flat_map(|host| host::checks(host, thresholds)));
     let gpus = case.gpu.survey.clone().map(|survey| GpuSurvey { samples: Vec::new(), ..survey });
     Health {
         schema: HEALTH_SCHEMA.into(),
         intriage: env!("CARGO_PKG_VERSION").into(),
         state: checks.iter().map(|c| c.state).max().unwrap_or(State::Unknown),
         checks,
-        missing: case.notes.clone(),
+        missing: missing(case),
         gpus,
     }
+}
+
+/// What a collector could not bring, and the notes.
+fn missing(case: &Case) -> Vec<String> {
+    let skipped = case.collected.iter().filter_map(|part| match &part.outcome {
+        Gathered::Whole => None,
+        Gathered::Partly { why } | Gathered::Skipped { why } => Some(format!("{}: {why}", part.what)),
+    });
+    skipped.chain(case.notes.iter().cloned()).collect()
 }

@@ -48,6 +48,9 @@ pub(crate) struct CheckArgs {
     /// A server log (repeatable).
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Vec<PathBuf>,
+    /// Also look at this machine, which must be the server's: GPUs, processors, memory, control groups.
+    #[arg(long)]
+    pub(crate) host: bool,
     /// What the clients saw: one JSON object a line with sent (Unix ms) and, in seconds after it, connect,
     /// headers, first, last, gap_p50; chunks, tokens, status, error.
     #[arg(long, value_name = "FILE")]

@@ -5,10 +5,12 @@ use std::path::Path;
 use intriage_case::{Case, Intent, Objective, Profile, layout};
 use intriage_diagnose::diagnose;
 use intriage_engines::read;
-use intriage_observe::{Address, Limits, Watch, open, read_log, redact_command_line, save};
+use intriage_observe::{Address, Limits, MachineWatch, Watch, open, read_log, redacted};
+use intriage_redact::Redactor;
 use intriage_whatif::predict;
 
 use super::access::access;
+use super::keeping::{can_save, keep, redactor};
 use super::print;
 use super::watching::watching;
 use crate::cli::{CheckArgs, ProfileArg};
@@ -27,10 +29,10 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
     if let Some(path) = &args.save {
         can_save(path)?;
     }
-    let mut case = collect(args)?;
+    let (mut case, redactor) = collect(args)?;
     apply_intent(&mut case, asked);
     if let Some(flags) = &args.engine_args {
-        case.command_line = Some(redact_command_line(flags));
+        case.command_line = Some(flags.clone());
     }
     for path in &args.log {
         case.add_log(read_log(path)?);
@@ -43,6 +45,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
             return Err(Failure::File { path: path.display().to_string(), why });
         }
     }
+    // Before anything is judged: a secret must not get into an excerpt either.
+    let case = redacted(case, &redactor);
     let mut diagnosis = diagnose(&case, &thresholds);
     if let Some(model) = &args.model
         && !diagnosis.engine.models.is_empty()
@@ -56,25 +60,9 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
     }
     print::diagnosis(&diagnosis, args.format)?;
     if let Some(path) = &args.save {
-        save(&case, path)?;
-        anstream::eprintln!(
-            "saved {} (keys in settings are masked; logs and labels are kept as they are)",
-            path.display()
-        );
+        keep(&case, &redactor, path)?;
     }
     Ok(diagnosis.verdict.status.into())
-}
-
-/// A path that cannot be written shows before the watch, not after it.
-pub(super) fn can_save(path: &Path) -> Result<(), Failure> {
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if path.is_dir() || !folder.is_dir() {
-        return Err(Failure::Usage(format!(
-            "--save {}: name a file in a folder that exists",
-            path.display()
-        )));
-    }
-    Ok(())
 }
 
 /// What the command line and the settings ask for; `None` keeps what a saved case says.
@@ -111,10 +99,13 @@ fn apply_intent(case: &mut Case, asked: Asked) {
     };
 }
 
-fn collect(args: &CheckArgs) -> Result<Case, Failure> {
+fn collect(args: &CheckArgs) -> Result<(Case, Redactor), Failure> {
     let path = Path::new(&args.target);
     if !Address::looks_like_one(&args.target) || path.exists() {
-        return Ok(open(path)?);
+        if args.host {
+            return Err(Failure::Usage("--host looks at this machine now: it goes with a URL".into()));
+        }
+        return Ok((open(path)?, redactor(None, None)));
     }
     let address: Address = args.target.parse().map_err(|e| Failure::Usage(format!("{e}")))?;
     if args.window < args.interval {
@@ -122,13 +113,20 @@ fn collect(args: &CheckArgs) -> Result<Case, Failure> {
             "--window is shorter than --interval: at least two scrapes are needed".into(),
         ));
     }
+    let access = access(&args.access)?;
+    let redactor = redactor(Some(&access), Some(&address));
     let plan = Watch {
         address,
-        access: access(&args.access)?,
+        access,
         interval: args.interval,
         window: args.window,
         limits: Limits { bytes: (args.max_scrape as usize) << 20, time: args.timeout },
         until: None,
     };
-    watching(&plan)
+    let machine = args.host.then(MachineWatch::start);
+    let mut case = watching(&plan)?;
+    if let Some(machine) = machine {
+        machine.stop(&mut case);
+    }
+    Ok((case, redactor))
 }

@@ -2,10 +2,9 @@
 
 use intriage_case::{Case, Target};
 use intriage_diagnose::{State, health};
-use intriage_observe::gpu::{GpuWatch, SAMPLE_EVERY};
-use intriage_observe::save;
+use intriage_observe::{MachineWatch, redacted};
 
-use super::check::can_save;
+use super::keeping::{can_save, keep, redactor};
 use super::print;
 use crate::cli::HostArgs;
 use crate::failure::{Failure, Outcome};
@@ -17,17 +16,16 @@ pub(crate) fn run(args: &HostArgs) -> Result<Outcome, Failure> {
         can_save(path)?;
     }
     let mut case = Case { target: Target { name: "this machine".into() }, ..Case::default() };
-    let gpus = GpuWatch::start(SAMPLE_EVERY);
+    anstream::eprintln!("looking at this machine for {} s", args.window.as_secs_f64());
+    let machine = MachineWatch::start();
     std::thread::sleep(args.window);
-    match gpus.and_then(GpuWatch::stop) {
-        Ok(survey) => case.gpu.survey = Some(survey),
-        Err(why) => case.notes.push(format!("GPUs: {why}")),
-    }
+    machine.stop(&mut case);
+    let redactor = redactor(None, None);
+    let case = redacted(case, &redactor);
     let health = health(&case, &thresholds);
     print::health(&health, args.format)?;
     if let Some(path) = &args.save {
-        save(&case, path)?;
-        anstream::eprintln!("saved {}", path.display());
+        keep(&case, &redactor, path)?;
     }
     Ok(match health.state {
         State::Good | State::Attention => Outcome::Fine,

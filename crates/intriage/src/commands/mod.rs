@@ -3,11 +3,13 @@
 mod access;
 pub(crate) mod bench;
 pub(crate) mod check;
+pub(crate) mod collect;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod explain;
 mod ground_truth;
 pub(crate) mod host;
+mod keeping;
 pub(crate) mod plan;
 mod print;
 pub(crate) mod scoreboard;

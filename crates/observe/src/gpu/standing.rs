@@ -49,6 +49,7 @@ fn card(nvml: &Nvml, index: u32, device: &Device<'_>) -> GpuCard {
         temperature: now.temperature,
         memory_temperature: now.memory_temperature,
         slowdown_at: threshold(TemperatureThreshold::Slowdown),
+        heat_left: None,
         memory_slowdown_at: threshold(TemperatureThreshold::MemoryMax),
         pcie_generation: NowAndMost { now: now.pcie_generation, most: device.max_pcie_link_gen().ok() },
         pcie_width: NowAndMost { now: now.pcie_width, most: device.max_pcie_link_width().ok() },

@@ -24,6 +24,9 @@ pub enum HostError {
     /// No `/proc` there.
     #[error("{0} holds no proc folder: is /proc mounted?")]
     NoProc(String),
+    /// The thread that looks could not be started, or died.
+    #[error("cannot look at the machine: {0}")]
+    Thread(String),
 }
 
 /// Takes snapshots of a machine.

@@ -16,6 +16,8 @@ mod root;
 mod system;
 mod threads;
 mod trim;
+mod watch;
 
 pub use collector::{Collector, HostError};
 pub use root::Root;
+pub use watch::HostWatch;

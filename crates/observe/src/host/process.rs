@@ -7,7 +7,6 @@ use intriage_engines::host::recognise_process;
 use super::gather::Gather;
 use super::threads::Threads;
 use super::{cgroup, environment, numa_maps, system, trim};
-use crate::redact;
 
 /// Most processes watched: 8 GPUs with a worker each, as many front ends, and what they start.
 pub(super) const MAX_PROCESSES: usize = 32;
@@ -81,9 +80,7 @@ pub(super) fn refresh(gather: &Gather<'_>, watched: &mut Vec<Watched>, named: &B
 pub(super) fn take_full(gather: &mut Gather<'_>, process: &mut Watched, groups: &mut BTreeSet<String>) {
     let pid = process.pid;
     let base = format!("/proc/{pid}");
-    gather.take_trimmed(&format!("{base}/cmdline"), |text| {
-        redact::process_command_line(text.trim_end_matches('\0'))
-    });
+    gather.take_trimmed(&format!("{base}/cmdline"), |text| text.trim_end_matches('\0').to_owned());
     gather.take_trimmed(&format!("{base}/environ"), environment::kept);
     gather.take_trimmed(&format!("{base}/mountinfo"), trim::mounts);
     for file in ["comm", "limits", "oom_score_adj"] {

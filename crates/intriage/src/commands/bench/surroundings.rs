@@ -10,11 +10,12 @@ use intriage_case::{Case, ClientRequest, Intent, Millis, Seconds, Signal, Tokens
 use intriage_diagnose::{Diagnosis, Thresholds, diagnose};
 use intriage_engines::{Observed, read};
 use intriage_load::Observer;
-use intriage_observe::{Access, Address, Limits, LiveError, Progress, Watch, save, watch};
+use intriage_observe::{Access, Address, Limits, LiveError, Progress, Watch, watch};
 use intriage_record::{Beside, Tally, client_request};
 use intriage_whatif::predict;
 
 use super::super::access::access_with_key;
+use super::super::keeping::{keep, redactor};
 use super::args::BenchArgs;
 use super::plan;
 use crate::failure::Failure;
@@ -180,8 +181,7 @@ pub(super) fn judge(
     case.client = client;
     case.intent = Intent { objectives: plan::objectives(args)?, ..Intent::default() };
     if let Some(path) = &args.goals.save {
-        save(&case, path)?;
-        anstream::eprintln!("saved {}", path.display());
+        keep(&case, &redactor(Some(&access_with_key(&args.target.access)?), None), path)?;
     }
     if !args.goals.check {
         return Ok(None);

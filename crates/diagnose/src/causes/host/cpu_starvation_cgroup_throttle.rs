@@ -1,0 +1,180 @@
+//! The serving processes do not get the CPU when they need it.
+
+use intriage_case::Ratio;
+use intriage_engines::host::{CpuGroup, Host, Limit as Quota, Role, ServingProcess, ThreadUse};
+
+use super::machine::{kernel, machine, stopped_impact};
+use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
+use crate::evidence::Evidence;
+use crate::thresholds::Limit;
+use crate::weighing::{Judgement, Test, Weighing};
+
+pub(in crate::causes) static CAUSE: Cause = Cause {
+    id: "cpu-starvation-cgroup-throttle",
+    class: Class::Host,
+    layer: Layer::Cpu,
+    summary: "The serving processes wait for CPU: a quota stops them, or others use the same cores, or they have too few.",
+    symptoms: &[
+        "tokens stutter and first tokens are late for no reason on the GPU",
+        "worse with more GPUs, which take more processes",
+        "the node as a whole looks half idle",
+    ],
+    confirmed_by: &[
+        "a quota stopped the server in more than 5 % of its scheduling periods",
+        "threads of the engine waited for a CPU for more than 5 % of the time",
+    ],
+    refuted_by: &["no quota stopped them and no thread of the engine waited for a CPU"],
+    look_alikes: &[
+        LookAlike {
+            cause: "decode-host-overhead-bound",
+            tell: "there CPU is to be had and the code is slow",
+        },
+        LookAlike { cause: "numa-misplacement", tell: "there the memory is far away" },
+        LookAlike {
+            cause: "benign-busy-loop-core",
+            tell: "a core at 100 % is how the engine polls, and proves nothing",
+        },
+        LookAlike { cause: "frontend-input-processing-bound", tell: "there only the front end is busy" },
+    ],
+    probe: Probe {
+        name: "quota-lift",
+        steps: "Take the CPU limit off one replica, or give it cores of its own, for ten minutes.",
+        if_so: "The stutter is gone.",
+        if_not: "Nothing changes.",
+    },
+    remedies: &[
+        Remedy::any(
+            "Kubernetes: no CPU limit, a request of at least 2 × (2 + GPUs) vCPU, the static CPU manager",
+            "fewer pods on the node",
+        ),
+        Remedy::any(
+            "move what else runs on these cores, or pin the server to cores of its own (taskset, systemd CPUAffinity)",
+            "cores nobody else can use",
+        ),
+    ],
+    effect: "The long gaps between tokens go: p99 comes within twice the median.",
+    confirm: "nr_throttled stands still and the engine's threads no longer wait for a CPU.",
+    explains: &[
+        "decode-host-overhead-bound",
+        "prefill-decode-interference",
+        "batch-past-knee",
+        "long-prompt-compute-bound",
+        "offered-load-exceeds-capacity",
+        "frontend-input-processing-bound",
+    ],
+    judge,
+};
+
+fn judge(e: &Evidence<'_>) -> Judgement {
+    let host = machine(e);
+    let quota = host.as_ref().ok().and_then(|host| throttled(host));
+    let waiting = host.as_ref().ok().and_then(|host| waits_most(host));
+    let stopped = quota.and_then(|(_, group)| group.throttled_periods).unwrap_or(Ratio(0.0));
+    let waited = waiting.and_then(|(_, thread)| thread.run_queue_delay).unwrap_or(Ratio(0.0));
+    let by_quota = stopped.get() > e.limit(Limit::Throttled);
+    let says = if by_quota {
+        let limit = match quota.and_then(|(_, group)| group.limit) {
+            Some(Quota::At(cpus)) => format!(" of {:.1} CPUs", cpus.get()),
+            _ => String::new(),
+        };
+        format!("a CPU quota{limit} stops the server in {stopped} of its scheduling periods")
+    } else {
+        format!("the engine's threads wait for a CPU {waited} of the time: others use it")
+    };
+    let mut w = Weighing::new().requires(gets_too_little(e, host.as_ref(), quota, waiting));
+    if by_quota {
+        w = w.advise(
+            "take the CPU quota off, or raise it to what the server uses at its peak",
+            "CPU others had",
+        );
+    }
+    // Both are shares of the time in which the server could not go on.
+    let lost = if by_quota { stopped } else { waited };
+    w.conclude(says, stopped_impact(e, lost))
+}
+
+type Found<'a, T> = Option<(&'a ServingProcess, &'a T)>;
+
+/// The control group that was stopped most, of the processes a request waits for.
+fn throttled(host: &Host) -> Found<'_, CpuGroup> {
+    let groups = host.processes.iter().filter_map(|p| Some((p, p.cgroup.as_ref()?.most_throttled()?)));
+    let share = |group: &CpuGroup| group.throttled_periods.map_or(0.0, Ratio::get);
+    groups.max_by(|(_, a), (_, b)| share(a).total_cmp(&share(b)))
+}
+
+/// The thread of the engine that waited most for a CPU, of those that do the work.
+fn waits_most(host: &Host) -> Found<'_, ThreadUse> {
+    // The loop every step waits for; a front end's helper threads come and go.
+    let engine = |p: &&ServingProcess| {
+        matches!(p.role(), Some(Role::EngineCore | Role::Worker | Role::Server | Role::Child))
+    };
+    let busiest = host.processes.iter().filter(engine).filter_map(|p| {
+        let wants =
+            |t: &&ThreadUse| t.cpu.map_or(0.0, Ratio::get) + t.run_queue_delay.map_or(0.0, Ratio::get);
+        p.threads.iter().max_by(|a, b| wants(a).total_cmp(&wants(b))).map(|t| (p, t))
+    });
+    let waited = |t: &ThreadUse| t.run_queue_delay.map_or(0.0, Ratio::get);
+    busiest.max_by(|(_, a), (_, b)| waited(a).total_cmp(&waited(b)))
+}
+
+fn gets_too_little(
+    e: &Evidence<'_>,
+    host: Result<&&Host, &String>,
+    quota: Found<'_, CpuGroup>,
+    waiting: Found<'_, ThreadUse>,
+) -> Test {
+    if let Err(why) = host {
+        return Test::Unknown(why.clone());
+    }
+    let stopped = quota.and_then(|(p, g)| Some((p, g.throttled_periods?)));
+    if let Some((process, share)) = stopped.filter(|(_, s)| s.get() > e.limit(Limit::Throttled)) {
+        let says = format!("the quota stopped process {} in {share} of its periods", process.pid);
+        return Test::Holds(kernel(says, share, "cpu.stat"));
+    }
+    let waited = waiting.and_then(|(p, t)| Some((p, t, t.run_queue_delay?)));
+    let Some((process, thread, share)) = waited else {
+        return Test::Unknown(
+            "this kernel does not count how long threads wait for a CPU (schedstat)".into(),
+        );
+    };
+    let says =
+        format!("thread {} of process {} waited for a CPU {share} of the time", thread.name, process.pid);
+    Test::when(share.get() > e.limit(Limit::RunQueue), kernel(says, share, "schedstat"))
+}
+
+#[cfg(test)]
+mod tests {
+    use intriage_case::Signal::*;
+
+    use super::*;
+    use crate::diagnosis::Outcome;
+    use crate::testing::Given;
+
+    fn serving() -> Given {
+        Given::vllm("0.28.0")
+            .gauge(RequestsRunning, 4.0)
+            .observed(LatencyTtft, &[(0.3, 200.0)])
+            .observed(LatencyDecode, &[(4.0, 200.0)])
+    }
+
+    #[test]
+    fn a_quota_that_stops_the_server_is_named_with_its_size() {
+        let j = serving().host("busy-under-quota").judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
+        assert!(j.says.contains("quota of 0.2 CPUs"), "{}", j.says);
+    }
+
+    #[test]
+    fn a_neighbour_on_the_same_cpu_makes_it_wait() {
+        let j = serving().host("two-on-one-cpu").judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
+        assert!(j.says.contains("wait for a CPU"), "{}", j.says);
+    }
+
+    #[test]
+    fn without_a_look_at_the_machine_nobody_can_tell() {
+        let j = serving().judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::CannotTell);
+        assert!(j.missing[0].contains("--host"), "{:?}", j.missing);
+    }
+}

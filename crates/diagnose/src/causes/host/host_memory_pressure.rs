@@ -1,0 +1,150 @@
+//! The machine runs out of memory.
+
+use intriage_case::{Events, Ratio};
+use intriage_engines::Meaning;
+use intriage_engines::host::Host;
+
+use super::machine::{kernel, machine, stopped_impact};
+use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
+use crate::diagnosis::{Impact, ImpactOn};
+use crate::evidence::Evidence;
+use crate::thresholds::Limit;
+use crate::weighing::{Judgement, Test, Weighing};
+
+pub(in crate::causes) static CAUSE: Cause = Cause {
+    id: "host-memory-pressure",
+    class: Class::Host,
+    layer: Layer::Memory,
+    summary: "The host, or the server's control group, is short of memory: it stalls, swaps, or kills.",
+    symptoms: &["stalls of seconds", "the process dies with exit code 137", "memory climbs for hours"],
+    confirmed_by: &[
+        "everything waited for memory for more than 1 % of the time",
+        "the kernel killed a process for want of memory in the window",
+    ],
+    refuted_by: &["nothing waits for memory, nothing was swapped and nothing was killed"],
+    look_alikes: &[
+        LookAlike { cause: "runtime-oom-non-kv", tell: "there it is GPU memory, and the log says CUDA" },
+        LookAlike {
+            cause: "preemption-thrash",
+            tell: "there it is the KV pool, and preemptions are counted",
+        },
+    ],
+    probe: Probe {
+        name: "rss-track",
+        steps: "Hold a constant load for some hours and watch the processes' resident memory.",
+        if_so: "It grows without end, or meets the limit.",
+        if_not: "It levels off below the limit.",
+    },
+    remedies: &[
+        Remedy::any("a higher memory limit, or fewer processes on the machine", "memory"),
+        Remedy::any("no swap on serving machines", "a kill instead of a stall"),
+        Remedy::any("smaller caches: multimodal cache, KV offload to host memory", "cache hits"),
+    ],
+    effect: "No stalls, and no restarts.",
+    confirm: "The kernel's pressure figures for memory stay at zero.",
+    explains: &["engine-crash-5xx", "cpu-starvation-cgroup-throttle"],
+    judge,
+};
+
+fn judge(e: &Evidence<'_>) -> Judgement {
+    let host = machine(e);
+    let killed = host.as_ref().ok().and_then(|h| kills(h)).filter(|n| n.get() > 0.0);
+    let stalled = host.as_ref().ok().and_then(|h| stalled(h)).unwrap_or(Ratio(0.0));
+    let (says, impact) = match killed {
+        Some(n) => (
+            format!("the kernel killed {n} of the server's processes for want of memory"),
+            Impact {
+                on: if e.observed.log.first(Meaning::EngineDied).is_some() {
+                    ImpactOn::Availability
+                } else {
+                    ImpactOn::Errors
+                },
+                share: Ratio(1.0),
+                time: None,
+                says: "what ran in it is lost".into(),
+            },
+        ),
+        None => (
+            format!("everything on the machine waits for memory {stalled} of the time"),
+            stopped_impact(e, stalled),
+        ),
+    };
+    Weighing::new().requires(is_short(e, host.as_ref(), killed, stalled)).conclude(says, impact)
+}
+
+/// Processes killed in the window in any group of a serving process.
+fn kills(host: &Host) -> Option<Events> {
+    let groups = host.processes.iter().filter_map(|p| p.cgroup.as_ref()).flat_map(|c| &c.memory);
+    groups.filter_map(|g| g.oom_kills).reduce(|a, b| if a > b { a } else { b })
+}
+
+/// The longest full stall of the machine or of a serving process's group.
+fn stalled(host: &Host) -> Option<Ratio> {
+    let groups = host.processes.iter().filter_map(|p| p.cgroup.as_ref()).flat_map(|c| &c.memory);
+    let of_groups = groups.filter_map(|g| g.pressure?.full);
+    let all = of_groups.chain(host.memory_pressure.and_then(|p| p.full));
+    all.reduce(|a, b| if a > b { a } else { b })
+}
+
+fn is_short(e: &Evidence<'_>, host: Result<&&Host, &String>, killed: Option<Events>, share: Ratio) -> Test {
+    let host = match host {
+        Ok(host) => host,
+        Err(why) => return Test::Unknown(why.clone()),
+    };
+    if let Some(n) = killed {
+        return Test::Holds(kernel(format!("{n} processes were killed in the window"), n, "memory.events"));
+    }
+    if stalled(host).is_none() {
+        return Test::Unknown("this kernel does not count waiting for memory (PSI)".into());
+    }
+    let says = format!("everything waited for memory {share} of the time");
+    Test::when(share.get() > e.limit(Limit::MemoryStall), kernel(says, share, "/proc/pressure/memory"))
+}
+
+#[cfg(test)]
+mod tests {
+    use intriage_case::Signal::*;
+
+    use super::*;
+    use crate::diagnosis::Outcome;
+    use crate::testing::Given;
+
+    /// A server in a group of its own, whose kernel says this of memory at the end of the window.
+    fn server(pressure: &str, events: &str) -> Judgement {
+        let group = "sys/fs/cgroup/vllm.service";
+        let at = |stall: &str, events: &str| {
+            vec![
+                ("proc/7/cmdline".to_owned(), "vllm\0serve\0m".to_owned()),
+                (
+                    "proc/7/stat".to_owned(),
+                    "7 (vllm) S 1 7 7 0 -1 0 0 0 0 0 10 5 0 0 20 0 9 0 100 0 0\n".to_owned(),
+                ),
+                ("proc/7/cgroup".to_owned(), "0::/vllm.service\n".to_owned()),
+                (
+                    "proc/pressure/memory".to_owned(),
+                    format!(
+                        "some avg10=0.00 avg60=0.00 avg300=0.00 total={stall}\nfull avg10=0.00 avg60=0.00 avg300=0.00 total={stall}\n"
+                    ),
+                ),
+                (
+                    format!("{group}/memory.events"),
+                    format!("low 0\nhigh 0\nmax 0\noom 0\noom_kill {events}\n"),
+                ),
+            ]
+        };
+        let snapshots = [at("0", "0"), at(pressure, events)];
+        Given::vllm("0.28.0").gauge(RequestsRunning, 4.0).kernel(&snapshots).judge(&CAUSE)
+    }
+
+    #[test]
+    fn stalls_kills_and_peace_are_told_apart() {
+        // Ten seconds between the looks; totals are in microseconds.
+        let stalled = server("2000000", "0");
+        assert_eq!(stalled.outcome, Outcome::Confirmed, "{stalled:#?}");
+        assert!(stalled.says.contains("20 %"), "{}", stalled.says);
+        let killed = server("0", "1");
+        assert_eq!(killed.outcome, Outcome::Confirmed, "{killed:#?}");
+        assert!(killed.says.contains("killed"), "{}", killed.says);
+        assert_eq!(server("0", "0").outcome, Outcome::RuledOut);
+    }
+}

@@ -1,0 +1,215 @@
+//! A machine's health: processors, memory, quotas, shared memory, files, network.
+
+use intriage_case::{Bytes, Quantity, Ratio, Unit};
+use intriage_engines::host::{Host, Limit as Most, ServingProcess};
+
+use super::{Check, State};
+use crate::thresholds::{Limit, Thresholds};
+
+pub(super) fn checks(host: &Host, thresholds: &Thresholds) -> Vec<Check> {
+    let mut all = vec![
+        processors(host),
+        busy(host),
+        memory(host, thresholds),
+        swap(host),
+        shared_memory(host),
+        network(host, thresholds),
+    ];
+    for process in &host.processes {
+        all.push(served_by(process));
+        all.extend(quota(process, thresholds));
+        all.extend(waiting(process, thresholds));
+        all.extend(files(process));
+    }
+    all
+}
+
+fn check(name: &'static str, state: State, says: String, remedy: Option<&str>) -> Check {
+    Check { part: "Host".into(), name, state, says, remedy: remedy.map(str::to_owned) }
+}
+
+fn processors(host: &Host) -> Check {
+    let cpu = &host.cpu;
+    let model = cpu.model.as_deref().unwrap_or("unknown processor");
+    let count = cpu.online.map_or(String::new(), |n| format!(", {n} CPUs"));
+    let slow =
+        cpu.governors.keys().find(|g| *g == "powersave" && cpu.driver.as_deref() != Some("intel_pstate"));
+    let governor = cpu.governors.keys().next().map_or(String::new(), |g| format!(", governor {g}"));
+    let says = format!("{model}{count}{governor}");
+    match slow {
+        Some(_) => check(
+            "cpu",
+            State::Attention,
+            says,
+            Some("governor performance (cpupower frequency-set -g performance)"),
+        ),
+        None => check("cpu", State::Good, says, None),
+    }
+}
+
+fn busy(host: &Host) -> Check {
+    let Some(used) = host.cpu.busy else {
+        return check("load", State::Unknown, "one look tells no use of the processors".into(), None);
+    };
+    let waits = host
+        .cpu_pressure
+        .and_then(|p| p.some)
+        .map_or(String::new(), |s| format!("; something waited for a CPU {s} of the time"));
+    let says = format!("processors {} busy{waits}", used.busy);
+    if used.stolen.get() > 0.05 {
+        return check(
+            "load",
+            State::Attention,
+            format!("{says}; the hypervisor gave {} of them to others", used.stolen),
+            Some("a machine of its own, or another host"),
+        );
+    }
+    check("load", State::Good, says, None)
+}
+
+fn memory(host: &Host, thresholds: &Thresholds) -> Check {
+    let memory = &host.memory;
+    let (Some(available), Some(total)) = (memory.available, memory.total) else {
+        return check("memory", State::Unknown, "the kernel told no memory".into(), None);
+    };
+    let says = format!("{available} of {total} available");
+    if let Some(killed) = memory.oom_kills.filter(|n| n.get() > 0.0) {
+        return check(
+            "memory",
+            State::Bad,
+            format!("{says}; {killed} processes were killed for want of it just now"),
+            Some("more memory, a higher limit, or fewer processes"),
+        );
+    }
+    if let Some(full) =
+        host.memory_pressure.and_then(|p| p.full).filter(|f| f.get() > thresholds.get(Limit::MemoryStall))
+    {
+        return check(
+            "memory",
+            State::Bad,
+            format!("{says}; everything waits for it {full} of the time"),
+            Some("more memory, a higher limit, or fewer processes"),
+        );
+    }
+    let before = memory.oom_kills_ever.filter(|n| n.get() > 0.0);
+    match before {
+        Some(n) => check(
+            "memory",
+            State::Attention,
+            format!("{says}; processes killed for want of it since the machine started: {n}"),
+            Some("look for them in the kernel log"),
+        ),
+        None => check("memory", State::Good, says, None),
+    }
+}
+
+fn swap(host: &Host) -> Check {
+    let memory = &host.memory;
+    let moves =
+        [memory.swap_in, memory.swap_out].into_iter().flatten().map(|r| r.0.get()).fold(0.0, f64::max);
+    match memory.swap_used {
+        _ if moves > 0.0 => check(
+            "swap",
+            State::Bad,
+            format!("{moves:.0} pages a second move"),
+            Some("no swap on serving machines (swapoff -a)"),
+        ),
+        Some(used) if used.get() > 0.0 => check(
+            "swap",
+            State::Attention,
+            format!("{used} in use, nothing moves now"),
+            Some("no swap on serving machines (swapoff -a)"),
+        ),
+        Some(_) => check("swap", State::Good, "none in use".into(), None),
+        None => check("swap", State::Unknown, "the kernel told no swap".into(), None),
+    }
+}
+
+fn shared_memory(host: &Host) -> Check {
+    /// Docker's default, too small for tensor parallelism.
+    const SMALL: f64 = 65.0 * 1_048_576.0;
+    let Some(space) = host.processes.iter().find_map(|p| p.shm).or(host.memory.shm) else {
+        return check("shm", State::Unknown, "/dev/shm was not seen".into(), None);
+    };
+    let says = format!("/dev/shm has {} free of {}", space.free, space.total);
+    if space.total.get() <= SMALL {
+        return check(
+            "shm",
+            State::Attention,
+            says,
+            Some("docker run --ipc=host or --shm-size 10g; several GPUs need it"),
+        );
+    }
+    if space.free < Bytes(space.total.get() * 0.02) {
+        return check("shm", State::Bad, says, Some("something fills /dev/shm: ls -la /dev/shm"));
+    }
+    check("shm", State::Good, says, None)
+}
+
+fn network(host: &Host, thresholds: &Thresholds) -> Check {
+    let lost = host.network.retransmitted;
+    let overflows = host.network.listen_overflows.filter(|n| n.get() > 0.0);
+    let says =
+        lost.map_or("no TCP figures".to_owned(), |share| format!("{share} of TCP segments sent again"));
+    if let Some(n) = overflows {
+        return check(
+            "network",
+            State::Bad,
+            format!("{says}; {n} connections were refused because a listen queue was full"),
+            Some("a longer backlog, or more front-end processes"),
+        );
+    }
+    // Half a percent of loss is felt.
+    let limit = thresholds.get(Limit::ErrorShare);
+    match lost {
+        Some(share) if share.get() > limit => {
+            check("network", State::Attention, says, Some("look for loss on the way: ethtool -S, ip -s link"))
+        }
+        Some(_) => check("network", State::Good, says, None),
+        None => check("network", State::Unknown, says, None),
+    }
+}
+
+fn served_by(process: &ServingProcess) -> Check {
+    let what = process.serving.map_or("named by the user", |s| s.product);
+    let role = process.role().map_or(String::new(), |r| format!(" {r:?}"));
+    let cpu = process.cpu.map_or(String::new(), |c| format!(", {:.2} CPUs", c.get()));
+    let memory = process.resident.map_or(String::new(), |b| format!(", {b}"));
+    check("process", State::Good, format!("{} {what}{role}{cpu}{memory}", process.pid), None)
+}
+
+fn quota(process: &ServingProcess, thresholds: &Thresholds) -> Option<Check> {
+    let group = process.cgroup.as_ref()?.most_throttled()?;
+    let stopped = group.throttled_periods?;
+    let limit = match group.limit {
+        Some(Most::At(cpus)) => format!("quota of {:.1} CPUs", cpus.get()),
+        _ => "quota".to_owned(),
+    };
+    let bad = stopped.get() > thresholds.get(Limit::Throttled);
+    let says = format!("{}: {limit} stopped it in {stopped} of its periods", process.pid);
+    bad.then(|| check("quota", State::Bad, says, Some("take the CPU limit off, or raise it")))
+}
+
+fn waiting(process: &ServingProcess, thresholds: &Thresholds) -> Option<Check> {
+    let busiest = process.threads.first()?;
+    let waited: Ratio = busiest.run_queue_delay.filter(|w| w.get() > thresholds.get(Limit::RunQueue))?;
+    let says = format!(
+        "{}: its busiest thread ({}) waited for a CPU {waited} of the time",
+        process.pid, busiest.name
+    );
+    Some(check("cpu wait", State::Attention, says, Some("cores of its own, or fewer neighbours")))
+}
+
+fn files(process: &ServingProcess) -> Option<Check> {
+    let (open, most) = (process.open_files?, process.open_files_limit?);
+    let near = f64::from(open) > 0.8 * f64::from(most);
+    let of = |n: u32| Quantity::new(f64::from(n), Unit::Count);
+    near.then(|| {
+        check(
+            "files",
+            State::Bad,
+            format!("{}: {} of {} files open", process.pid, of(open), of(most)),
+            Some("ulimit -n, or LimitNOFILE= in the unit"),
+        )
+    })
+}

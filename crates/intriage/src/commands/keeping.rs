@@ -1,0 +1,73 @@
+//! Keeping a case: what must be hidden, and the file.
+
+use std::path::{Path, PathBuf};
+
+use intriage_case::Case;
+use intriage_observe::{Access, Address, save};
+use intriage_redact::Redactor;
+
+use crate::failure::Failure;
+
+/// Hides what the rules know, what the user was given to get in, and the names of the server and this machine.
+pub(super) fn redactor(access: Option<&Access>, address: Option<&Address>) -> Redactor {
+    let secrets = access.into_iter().flat_map(Access::secrets);
+    let this = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let named = address.map(|a| a.host.clone());
+    let hosts = this.into_iter().chain(named).map(|name| name.trim().to_owned());
+    // An address stays what it is: the rules know which ones tell something.
+    let is_name = |name: &String| name != "localhost" && name.parse::<std::net::IpAddr>().is_err();
+    Redactor::new().with_known(secrets).known_hosts(hosts.filter(is_name))
+}
+
+/// A path that cannot be written shows before the watch, not after it.
+pub(super) fn can_save(path: &Path) -> Result<(), Failure> {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if path.is_dir() || !folder.is_dir() {
+        return Err(Failure::Usage(format!(
+            "--save {}: name a file in a folder that exists",
+            path.display()
+        )));
+    }
+    Ok(())
+}
+
+/// Saves a case, redacted, and beside it the owner's list of pseudonyms where there are any.
+pub(super) fn keep(case: &Case, redactor: &Redactor, path: &Path) -> Result<(), Failure> {
+    save(case, redactor, path)?;
+    let map = redactor.map();
+    if map.originals.is_empty() {
+        anstream::eprintln!("saved {}", path.display());
+        return Ok(());
+    }
+    let names = names_file(path);
+    let failed = |why: String| Failure::File { path: names.display().to_string(), why };
+    let json = serde_json::to_string_pretty(&map).map_err(|e| failed(e.to_string()))?;
+    write_for_owner(&names, &json).map_err(|e| failed(e.to_string()))?;
+    anstream::eprintln!(
+        "saved {}; what its pseudonyms stand for is in {}, which is for you alone",
+        path.display(),
+        names.display()
+    );
+    Ok(())
+}
+
+/// `incident.case` has `incident.case.names.json`.
+fn names_file(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".names.json");
+    name.into()
+}
+
+#[cfg(unix)]
+fn write_for_owner(path: &Path, text: &str) -> std::io::Result<()> {
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    options.open(path)?.write_all(text.as_bytes())
+}
+
+#[cfg(not(unix))]
+fn write_for_owner(path: &Path, text: &str) -> std::io::Result<()> {
+    std::fs::write(path, text)
+}
