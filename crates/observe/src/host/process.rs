@@ -1,6 +1,7 @@
 //! The serving processes: finding them, and what is read of each.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 
 use intriage_engines::host::recognise_process;
 
@@ -106,6 +107,12 @@ pub(super) fn take_full(gather: &mut Gather<'_>, process: &mut Watched, groups: 
         }
     }
     system::room(gather, &format!("{base}/root/dev/shm"));
+    let network = format!("{base}/ns/net");
+    if let Err(error) = gather.root.link(&network)
+        && error.kind() == ErrorKind::PermissionDenied
+    {
+        gather.refused(&network, &error);
+    }
     if process.own_network {
         for file in ["tcp", "tcp6"] {
             gather.take_trimmed(&format!("{base}/net/{file}"), trim::listeners);
@@ -158,6 +165,6 @@ fn stat(gather: &Gather<'_>, pid: u32) -> Option<(u32, u64)> {
 }
 
 fn has_own_network(gather: &Gather<'_>, pid: u32) -> bool {
-    let theirs = gather.root.link(&format!("/proc/{pid}/ns/net"));
-    theirs.is_some() && theirs != gather.root.link("/proc/self/ns/net")
+    let theirs = gather.root.link(&format!("/proc/{pid}/ns/net")).ok();
+    theirs.is_some() && theirs != gather.root.link("/proc/self/ns/net").ok()
 }

@@ -243,4 +243,15 @@ mod tests {
             "se.nr_migrations   :  36\n"
         );
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_survived_and_nothing_grows_but_masks(text in "(\\PC|[ \n\t:=\"]|intr | - ){0,80}") {
+            for trim in [stat, cpuinfo, status, sched, disks, listeners, mounts] {
+                // A last line without its end gets one.
+                proptest::prop_assert!(trim(&text).len() <= text.len() + 1);
+            }
+            kernel_command_line(&text);
+        }
+    }
 }
