@@ -114,9 +114,7 @@ pub(super) fn take_full(gather: &mut Gather<'_>, process: &mut Watched, groups: 
         gather.refused(&network, &error);
     }
     if process.own_network {
-        for file in ["tcp", "tcp6"] {
-            gather.take_trimmed(&format!("{base}/net/{file}"), trim::listeners);
-        }
+        system::listeners(gather, &format!("{base}/net"));
     }
     cgroup::take(gather, &process.cgroup, true, groups);
     process.threads.choose(gather, pid, FULL_THREADS);

@@ -32,9 +32,6 @@ const FACTS: &[(&str, Trim)] = &[
     ("/proc/cmdline", trim::kernel_command_line),
     ("/proc/swaps", WHOLE),
     ("/proc/uptime", WHOLE),
-    // Reading these walks every socket of the machine.
-    ("/proc/net/tcp", trim::listeners),
-    ("/proc/net/tcp6", trim::listeners),
     ("/proc/sys/kernel/osrelease", WHOLE),
     ("/proc/sys/kernel/numa_balancing", WHOLE),
     ("/proc/sys/kernel/sched_autogroup_enabled", WHOLE),
@@ -69,7 +66,10 @@ const MAX_INTERFACES: usize = 64;
 /// PCI functions looked at for their class.
 const MAX_DEVICES: usize = 4096;
 
-/// What changes; `known` says what is not worth asking for again.
+/// Sockets above which listeners are read in full snapshots only: the kernel writes a line for each socket.
+const MAX_SOCKETS: u32 = 1000;
+
+/// What changes; `missing` says what is not worth asking for again.
 pub(super) fn counters(gather: &mut Gather<'_>, missing: impl Fn(&str) -> bool) {
     for (path, trim) in COUNTERS {
         if !missing(&path[1..]) {
@@ -79,6 +79,21 @@ pub(super) fn counters(gather: &mut Gather<'_>, missing: impl Fn(&str) -> bool) 
     for node in nodes(gather) {
         gather.take(&format!("/sys/devices/system/node/{node}/numastat"));
     }
+    if gather.kept("proc/net/sockstat").and_then(sockets).is_some_and(|n| n <= MAX_SOCKETS) {
+        listeners(gather, "/proc/net");
+    }
+}
+
+/// The listening sockets under `/proc/net` or `/proc/<pid>/net`.
+pub(super) fn listeners(gather: &mut Gather<'_>, base: &str) {
+    for file in ["tcp", "tcp6"] {
+        gather.take_trimmed(&format!("{base}/{file}"), trim::listeners);
+    }
+}
+
+/// `sockets: used 290`, of all families.
+fn sockets(sockstat: &str) -> Option<u32> {
+    sockstat.lines().find_map(|line| line.strip_prefix("sockets: used ")?.trim().parse().ok())
 }
 
 /// What stays.
@@ -86,6 +101,7 @@ pub(super) fn facts(gather: &mut Gather<'_>) {
     for (path, trim) in FACTS {
         gather.take_trimmed(path, trim);
     }
+    listeners(gather, "/proc/net");
     frequencies(gather);
     for node in nodes(gather) {
         for file in ["cpulist", "meminfo", "distance"] {
