@@ -71,11 +71,6 @@ impl<'r> Gather<'r> {
         }
     }
 
-    /// What was kept under a name.
-    pub(super) fn kept(&self, name: &str) -> Option<&str> {
-        self.files.get(name).map(String::as_str)
-    }
-
     /// Keeps a text of our own, or one that was read already.
     pub(super) fn put(&mut self, path: &str, mut text: String) {
         let Some(name) = name_of(path) else { return };

@@ -66,9 +66,6 @@ const MAX_INTERFACES: usize = 64;
 /// PCI functions looked at for their class.
 const MAX_DEVICES: usize = 4096;
 
-/// Sockets above which listeners are read in full snapshots only: the kernel writes a line for each socket.
-const MAX_SOCKETS: u32 = 1000;
-
 /// What changes; `missing` says what is not worth asking for again.
 pub(super) fn counters(gather: &mut Gather<'_>, missing: impl Fn(&str) -> bool) {
     for (path, trim) in COUNTERS {
@@ -79,21 +76,14 @@ pub(super) fn counters(gather: &mut Gather<'_>, missing: impl Fn(&str) -> bool) 
     for node in nodes(gather) {
         gather.take(&format!("/sys/devices/system/node/{node}/numastat"));
     }
-    if gather.kept("proc/net/sockstat").and_then(sockets).is_some_and(|n| n <= MAX_SOCKETS) {
-        listeners(gather, "/proc/net");
-    }
 }
 
-/// The listening sockets under `/proc/net` or `/proc/<pid>/net`.
+/// The listening sockets under `/proc/net` or `/proc/<pid>/net`; looks at every socket of the machine, and costs more
+/// than all counters together.
 pub(super) fn listeners(gather: &mut Gather<'_>, base: &str) {
     for file in ["tcp", "tcp6"] {
         gather.take_trimmed(&format!("{base}/{file}"), trim::listeners);
     }
-}
-
-/// `sockets: used 290`, of all families.
-fn sockets(sockstat: &str) -> Option<u32> {
-    sockstat.lines().find_map(|line| line.strip_prefix("sockets: used ")?.trim().parse().ok())
 }
 
 /// What stays.
