@@ -15,7 +15,7 @@ pub(super) const MAX_PROCESSES: usize = 32;
 /// Most processes looked at to find them.
 const MAX_SCANNED: usize = 32_768;
 /// Threads kept of each process in a full snapshot: what may become busy later needs a reading to start from.
-const FULL_THREADS: usize = 64;
+const FULL_THREADS: usize = 32;
 /// Threads kept of all processes together in a snapshot of counters.
 const COUNTER_THREADS: usize = 96;
 /// Bytes of a command line looked at; `--json` arguments can be long.
