@@ -230,6 +230,10 @@ fn a_server_under_a_quota_is_seen_to_be_stopped() {
     assert!(stopped.throttled_periods.unwrap().get() > 0.5, "{stopped:?}");
     assert!(stopped.throttled_time.unwrap().get() > 0.3, "{stopped:?}");
     assert!(server.cpu.unwrap().get() < 0.25, "{:?}", server.cpu);
+    // The kernel counts time stopped by the quota as waiting for a CPU.
+    let thread = &server.threads[0];
+    let whole = thread.cpu.unwrap().get() + thread.run_queue_delay.unwrap().get();
+    assert!((0.9..1.1).contains(&whole), "{thread:?}");
 }
 
 #[test]
