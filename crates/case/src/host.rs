@@ -25,7 +25,7 @@ use crate::Millis;
 /// Most bytes of one file: `proc/stat` of a machine with 1,024 CPUs is about 100 kB, and nothing kept here is longer.
 pub const MAX_FILE_BYTES: usize = 256 << 10;
 
-/// Most files in one snapshot: 32 processes with 64 threads of 3 files each, and 2,000 for the machine, fit.
+/// Most files in one snapshot: 32 processes with 32 threads of 4 files each, and 2,000 for the machine, fit.
 pub const MAX_FILES: usize = 8192;
 
 /// Longest name in bytes: cgroup paths of Kubernetes pods are about 250.

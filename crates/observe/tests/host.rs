@@ -148,6 +148,24 @@ fn a_server_that_starts_later_is_found_and_taken_whole() {
 }
 
 #[test]
+fn the_queue_of_a_listener_is_looked_at_again_with_every_search() {
+    let dir = tempfile::tempdir().unwrap();
+    machine(dir.path());
+    let net = dir.path().join("proc/net");
+    fs::create_dir_all(&net).unwrap();
+    let line = |queued: u32| format!("sl\n 0: 0100007F:1F40 00000000:0000 0A 00000000:{queued:08X} 00\n");
+    fs::write(net.join("tcp"), line(1)).unwrap();
+    let mut collector = collector(dir.path());
+    let mut snapshots = vec![collector.snapshot_full()];
+    fs::write(net.join("tcp"), line(128)).unwrap();
+    let queued = |snapshots: &[_]| read_host(snapshots).unwrap().network.listeners[0].queued;
+    snapshots.push(collector.snapshot_counters());
+    assert_eq!(queued(&snapshots), 1);
+    snapshots.extend((0..9).map(|_| collector.snapshot_counters()));
+    assert_eq!(queued(&snapshots), 128);
+}
+
+#[test]
 fn a_process_can_be_named() {
     let dir = tempfile::tempdir().unwrap();
     machine(dir.path());
@@ -214,6 +232,10 @@ fn a_server_under_a_quota_is_seen_to_be_stopped() {
     assert!(stopped.throttled_periods.unwrap().get() > 0.5, "{stopped:?}");
     assert!(stopped.throttled_time.unwrap().get() > 0.3, "{stopped:?}");
     assert!(server.cpu.unwrap().get() < 0.25, "{:?}", server.cpu);
+    // The kernel counts time stopped by the quota as waiting for a CPU.
+    let thread = &server.threads[0];
+    let whole = thread.cpu.unwrap().get() + thread.run_queue_delay.unwrap().get();
+    assert!((0.9..1.1).contains(&whole), "{thread:?}");
 }
 
 #[test]

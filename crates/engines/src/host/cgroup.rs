@@ -48,7 +48,7 @@ pub struct CpuGroup {
     pub throttled_periods: Option<Ratio>,
     /// Stopped seconds each second; above 1.0 where it was stopped on several CPUs at once.
     pub throttled_time: Option<Ratio>,
-    /// CPUs' worth of time it used over the window; 1.0 is one whole CPU.
+    /// CPUs' worth of time it used over the window; 1.0 is one whole CPU; version 2 only.
     pub used: Option<Ratio>,
     /// Waiting for a CPU; version 2 only.
     pub pressure: Option<Pressure>,

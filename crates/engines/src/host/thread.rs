@@ -17,6 +17,9 @@ pub struct ThreadUse {
     /// Share of the time it ran; 1.0 is a whole CPU.
     pub cpu: Option<Ratio>,
     /// Share of the time it could have run but waited for a CPU; `None` where the kernel keeps no schedstat.
+    ///
+    /// Time in which a quota stopped it counts too (seen on Linux 6.18, `fixtures/host/busy-under-quota`): a thread
+    /// that waits may lack a CPU or be held back, and [`Cgroup::most_throttled`](super::Cgroup::most_throttled) tells which.
     pub run_queue_delay: Option<Ratio>,
     /// Times it gave the CPU up to wait for something.
     pub voluntary_switches: Option<PerSecond<Events>>,

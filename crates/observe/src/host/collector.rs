@@ -11,8 +11,8 @@ use super::root::Root;
 use super::system;
 use crate::clock;
 
-/// Snapshots of counters between two searches for processes and busy threads: a search looks at every process of the
-/// machine, and servers start rarely.
+/// Snapshots of counters between two searches for processes, busy threads and listeners: a search looks at every process
+/// and every socket of the machine.
 const SEARCH_EVERY: u32 = 10;
 
 /// Why a machine cannot be looked at.
@@ -100,6 +100,7 @@ impl Collector {
             for process in self.watched.iter_mut().filter(|w| !new.contains(&w.pid)) {
                 process::choose_threads(&gather, process);
             }
+            system::listeners(&mut gather, "/proc/net");
         }
         system::counters(&mut gather, |name| self.missing.contains(name));
         let (count, mut groups) = (self.watched.len(), BTreeSet::new());

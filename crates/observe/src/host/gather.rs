@@ -25,6 +25,7 @@ const WOULD_ADD: &[(&str, &str)] = &[
     ("/fd", "the number of open files"),
     ("/mountinfo", "the file system that holds the model"),
     ("/root/dev/shm", "shared memory as the process's container sees it"),
+    ("/ns/net", "the process's own network, where it has one"),
     ("/config", "whether bridges redirect traffic between GPUs (ACS)"),
 ];
 

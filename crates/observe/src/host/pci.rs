@@ -20,7 +20,7 @@ pub(super) fn device(gather: &mut Gather<'_>, address: &str) {
         gather.take(&format!("{base}/{file}"));
     }
     // The link leads to `../../../devices/pci0000:00/0000:00:01.0/0000:01:00.0`.
-    let Some(target) = gather.root.link(&base) else { return };
+    let Ok(target) = gather.root.link(&base) else { return };
     let chain: Vec<&str> = target.split('/').filter(|part| is_address(part)).take(MAX_BRIDGES + 1).collect();
     gather.put(&format!("pci_path/{address}"), chain.join("\n") + "\n");
     for bridge in chain.iter().filter(|a| **a != address) {

@@ -1,6 +1,7 @@
 //! The serving processes: finding them, and what is read of each.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 
 use intriage_engines::host::recognise_process;
 
@@ -13,7 +14,7 @@ pub(super) const MAX_PROCESSES: usize = 32;
 /// Most processes looked at to find them.
 const MAX_SCANNED: usize = 32_768;
 /// Threads kept of each process in a full snapshot: what may become busy later needs a reading to start from.
-const FULL_THREADS: usize = 64;
+const FULL_THREADS: usize = 32;
 /// Threads kept of all processes together in a snapshot of counters.
 const COUNTER_THREADS: usize = 96;
 /// Bytes of a command line looked at; `--json` arguments can be long.
@@ -103,10 +104,14 @@ pub(super) fn take_full(gather: &mut Gather<'_>, process: &mut Watched, groups: 
         }
     }
     system::room(gather, &format!("{base}/root/dev/shm"));
+    let network = format!("{base}/ns/net");
+    if let Err(error) = gather.root.link(&network)
+        && error.kind() == ErrorKind::PermissionDenied
+    {
+        gather.refused(&network, &error);
+    }
     if process.own_network {
-        for file in ["tcp", "tcp6"] {
-            gather.take_trimmed(&format!("{base}/net/{file}"), trim::listeners);
-        }
+        system::listeners(gather, &format!("{base}/net"));
     }
     cgroup::take(gather, &process.cgroup, true, groups);
     process.threads.choose(gather, pid, FULL_THREADS);
@@ -155,6 +160,6 @@ fn stat(gather: &Gather<'_>, pid: u32) -> Option<(u32, u64)> {
 }
 
 fn has_own_network(gather: &Gather<'_>, pid: u32) -> bool {
-    let theirs = gather.root.link(&format!("/proc/{pid}/ns/net"));
-    theirs.is_some() && theirs != gather.root.link("/proc/self/ns/net")
+    let theirs = gather.root.link(&format!("/proc/{pid}/ns/net")).ok();
+    theirs.is_some() && theirs != gather.root.link("/proc/self/ns/net").ok()
 }

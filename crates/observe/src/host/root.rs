@@ -81,7 +81,7 @@ impl Root {
     }
 
     /// Where a link leads, unresolved.
-    pub(super) fn link(&self, path: &str) -> Option<String> {
-        fs::read_link(self.path(path)).ok()?.to_str().map(str::to_owned)
+    pub(super) fn link(&self, path: &str) -> io::Result<String> {
+        Ok(fs::read_link(self.path(path))?.to_string_lossy().into_owned())
     }
 }

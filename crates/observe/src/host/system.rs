@@ -32,9 +32,6 @@ const FACTS: &[(&str, Trim)] = &[
     ("/proc/cmdline", trim::kernel_command_line),
     ("/proc/swaps", WHOLE),
     ("/proc/uptime", WHOLE),
-    // Reading these walks every socket of the machine.
-    ("/proc/net/tcp", trim::listeners),
-    ("/proc/net/tcp6", trim::listeners),
     ("/proc/sys/kernel/osrelease", WHOLE),
     ("/proc/sys/kernel/numa_balancing", WHOLE),
     ("/proc/sys/kernel/sched_autogroup_enabled", WHOLE),
@@ -69,7 +66,7 @@ const MAX_INTERFACES: usize = 64;
 /// PCI functions looked at for their class.
 const MAX_DEVICES: usize = 4096;
 
-/// What changes; `known` says what is not worth asking for again.
+/// What changes; `missing` says what is not worth asking for again.
 pub(super) fn counters(gather: &mut Gather<'_>, missing: impl Fn(&str) -> bool) {
     for (path, trim) in COUNTERS {
         if !missing(&path[1..]) {
@@ -81,11 +78,20 @@ pub(super) fn counters(gather: &mut Gather<'_>, missing: impl Fn(&str) -> bool) 
     }
 }
 
+/// The listening sockets under `/proc/net` or `/proc/<pid>/net`; looks at every socket of the machine, and costs more
+/// than all counters together.
+pub(super) fn listeners(gather: &mut Gather<'_>, base: &str) {
+    for file in ["tcp", "tcp6"] {
+        gather.take_trimmed(&format!("{base}/{file}"), trim::listeners);
+    }
+}
+
 /// What stays.
 pub(super) fn facts(gather: &mut Gather<'_>) {
     for (path, trim) in FACTS {
         gather.take_trimmed(path, trim);
     }
+    listeners(gather, "/proc/net");
     frequencies(gather);
     for node in nodes(gather) {
         for file in ["cpulist", "meminfo", "distance"] {

@@ -39,7 +39,7 @@ impl Threads {
             // A thread that ended leaves nothing to read, and that is no gap worth a line each.
             gather.take_if_there(&format!("{base}/stat"), str::to_owned);
             gather.take_if_there(&format!("{base}/schedstat"), str::to_owned);
-            gather.take_if_there(&format!("{base}/status"), trim::status);
+            gather.take_if_there(&format!("{base}/status"), trim::thread_status);
             gather.take_if_there(&format!("{base}/sched"), trim::sched);
         }
     }

@@ -22,7 +22,7 @@ pub(super) fn cpuinfo(text: &str) -> String {
     })
 }
 
-/// `status` of a process or thread: what is used here of its 60 lines.
+/// `status` of a process: what is used here of its 60 lines.
 pub(super) fn status(text: &str) -> String {
     const KEPT: &[&str] = &[
         "Name",
@@ -49,9 +49,15 @@ pub(super) fn status(text: &str) -> String {
     lines(text, |line| line.split_once(':').is_some_and(|(key, _)| KEPT.contains(&key)).then_some(line))
 }
 
-/// `sched` of a thread: its moves and switches out of 50 lines.
+/// `status` of a thread: the rest is in that of its process.
+pub(super) fn thread_status(text: &str) -> String {
+    const KEPT: &[&str] = &["Cpus_allowed_list", "voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"];
+    lines(text, |line| line.split_once(':').is_some_and(|(key, _)| KEPT.contains(&key)).then_some(line))
+}
+
+/// `sched` of a thread: its moves and its policy out of 50 lines.
 pub(super) fn sched(text: &str) -> String {
-    const KEPT: &[&str] = &["se.nr_migrations", "nr_switches", "policy", "prio"];
+    const KEPT: &[&str] = &["se.nr_migrations", "policy"];
     lines(text, |line| {
         line.split_once(':').is_some_and(|(key, _)| KEPT.contains(&key.trim())).then_some(line)
     })
@@ -242,5 +248,16 @@ mod tests {
             sched("x (1, #threads: 1)\n---\nse.nr_migrations   :  36\nse.vruntime : 1.0\n"),
             "se.nr_migrations   :  36\n"
         );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_survived_and_nothing_grows_but_masks(text in "(\\PC|[ \n\t:=\"]|intr | - ){0,80}") {
+            for trim in [stat, cpuinfo, status, thread_status, sched, disks, listeners, mounts] {
+                // A last line without its end gets one.
+                proptest::prop_assert!(trim(&text).len() <= text.len() + 1);
+            }
+            kernel_command_line(&text);
+        }
     }
 }
