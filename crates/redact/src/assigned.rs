@@ -106,6 +106,13 @@ impl Finder<'_> {
 
     fn secret(&self, extent: Extent, hits: &mut Vec<Hit>) -> Option<usize> {
         let (line, at) = (self.line, self.found.at);
+        if self.found.by == By::Blank && !self.found.name.starts_with('-') {
+            let (start, end) = self.short();
+            // What has a separator behind it is the next name.
+            let named = line[end..].trim_start_matches(['"', '\'', ' ']).starts_with([':', '=']);
+            let taken = !named && looks::in_prose(&line[start..end]) && self.mask(start, end, hits);
+            return taken.then_some(end);
+        }
         if let Some((quote, from)) = Quote::open(line, at) {
             let (end, next) = quote.close(line, from);
             let from = if extent == Extent::Rest { behind_scheme(line, from, end) } else { from };
@@ -113,10 +120,6 @@ impl Finder<'_> {
         }
         if self.found.by == By::Comma {
             return None;
-        }
-        if self.found.by == By::Blank && !self.found.name.starts_with('-') {
-            let end = values::bare(line, at);
-            return (looks::in_prose(&line[at..end]) && self.mask(at, end, hits)).then_some(end);
         }
         if matches!(self.byte(at)?, b'[' | b'{' | b'(') && self.found.by != By::Query {
             return self.list(at, hits);

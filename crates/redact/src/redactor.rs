@@ -191,16 +191,29 @@ impl Redactor {
 
     /// A text whose name is known, as in JSON or a label; `None` where it stays as it is.
     pub(crate) fn named(&self, named: Option<Named>, value: &str, scope: Scope) -> Option<String> {
-        let replaced = named.and_then(|named| assigned::whole(named, value)).and_then(|hit| {
-            let mut given = self.given();
-            let text = hits::replace(value, &mut vec![hit], &mut given.pseudonyms)?;
-            *given.found.entry(hit.rule).or_default() += 1;
-            Some(text)
-        });
-        match self.lines(replaced.as_deref().unwrap_or(value), scope, |_, _| {}) {
-            Cow::Owned(text) => Some(text),
-            Cow::Borrowed(_) => replaced,
+        let mut changed: Option<String> = None;
+        for _ in 0..LOOKS {
+            let text = changed.as_deref().unwrap_or(value);
+            let replaced = named.and_then(|named| self.whole(named, text));
+            let next = match self.lines(replaced.as_deref().unwrap_or(text), scope, |_, _| {}) {
+                Cow::Owned(text) => Some(text),
+                Cow::Borrowed(_) => replaced,
+            };
+            match next {
+                None => return changed,
+                Some(next) => changed = Some(next),
+            }
         }
+        Some(MASK.to_owned())
+    }
+
+    /// What a value's name alone makes of it.
+    fn whole(&self, named: Named, value: &str) -> Option<String> {
+        let hit = assigned::whole(named, value)?;
+        let mut given = self.given();
+        let text = hits::replace(value, &mut vec![hit], &mut given.pseudonyms)?;
+        *given.found.entry(hit.rule).or_default() += 1;
+        Some(text)
     }
 }
 
