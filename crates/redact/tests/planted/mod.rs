@@ -302,6 +302,11 @@ pub(crate) const CANARIES: &[(Place, &str, &str)] = &[
     (Json, "{\"text\":\"model='m', api_key=['«canary123»'], seed=0\"}", "\"}"),
     (Json, "{\"10.124.0.1:8000\":{\"up\":1},\"password\":«1241241»}", ":{\"up\":1}"),
     (Json, "[{\"name\":\"HF_TOKEN\",\"value\":\"«hf_canary125canary125»\"}]", "\"name\":\"HF_TOKEN\""),
+    (
+        Log,
+        "  env:\n  - name: HF_TOKEN\n    value: \"«canary129»\"\n  - name: N\n    value: \"3\"",
+        "  - name: N\n    value: \"3\"",
+    ),
     (Label, "x{\"gen ai\"=\"token=«canary126canary»\",n=\"1\"} 1\n", "n=\"1\"} 1\n"),
     (
         Label,
