@@ -141,11 +141,7 @@ fn last_word(text: &str) -> Option<&str> {
 
 /// Whether a line begins with a logger's time or as JSON.
 fn is_record(line: &str) -> bool {
-    let mut text = line.trim_start();
-    // Colours.
-    while let Some(rest) = text.strip_prefix("\u{1b}[") {
-        text = rest.split_once('m').map_or("", |(_, rest)| rest);
-    }
+    let text = line.trim_start();
     let date = text.as_bytes().first_chunk::<5>();
     text.starts_with("{\"timestamp")
         || date.is_some_and(|date| date[..4].iter().all(u8::is_ascii_digit) && date[4] == b'-')

@@ -307,6 +307,16 @@ pub(crate) const CANARIES: &[(Place, &str, &str)] = &[
         "  env:\n  - name: HF_TOKEN\n    value: \"«canary129»\"\n  - name: N\n    value: \"3\"",
         "  - name: N\n    value: \"3\"",
     ),
+    (
+        Log,
+        "\u{1b}[2m2024Z\u{1b}[0m \u{1b}[3mapi_key\u{1b}[0m\u{1b}[2m=\u{1b}[0m\"«canary130»\" \u{1b}[3mpeer\u{1b}[0m\u{1b}[2m=\u{1b}[0m«10.131.0.1»:80 \u{1b}[3mn\u{1b}[0m\u{1b}[2m=\u{1b}[0m7",
+        "n\u{1b}[0m\u{1b}[2m=\u{1b}[0m7",
+    ),
+    (
+        Log,
+        "\u{1b}[32mmail\u{1b}[0m to \u{1b}[1m«canary132@acme.example»\u{1b}[0m on \u{1b}[1m«canary133.acme.example»\u{1b}[0m took 3 s",
+        "took 3 s",
+    ),
     (Label, "x{\"gen ai\"=\"token=«canary126canary»\",n=\"1\"} 1\n", "n=\"1\"} 1\n"),
     (
         Label,
