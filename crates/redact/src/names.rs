@@ -55,10 +55,10 @@ pub(crate) fn meaning(name: &str, mut takes: impl FnMut(Meaning) -> bool) -> Opt
     }
     let last = name.rsplit('_').next().unwrap_or_default();
     let named = TABLE.last.get(last)?;
-    let whole_words = |benign: &&str| {
+    let whole_words = |benign: &&'static str| {
         name.strip_suffix(*benign).is_some_and(|before| before.is_empty() || before.ends_with('_'))
     };
-    (!TABLE.benign.iter().any(|benign| whole_words(&benign))).then_some(*named)
+    (!TABLE.benign.iter().any(whole_words)).then_some(*named)
 }
 
 /// Every run of up to three words of a name, which are apart by `_`.
