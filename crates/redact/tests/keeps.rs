@@ -99,6 +99,13 @@ fn a_redactor_can_be_shared_between_threads() {
 }
 
 #[test]
+fn a_name_behind_a_name_is_not_taken_for_its_value() {
+    let redactor = Redactor::new();
+    assert_eq!(redactor.text("uid \"password\": \"a!!000\""), "uid \"password\": \"[redacted]\"");
+    assert_eq!(redactor.text("dsn password=a_!0a0"), "dsn password=[redacted]");
+}
+
+#[test]
 fn the_rules_count_what_they_hid() {
     let redactor = Redactor::new();
     let _ = redactor.text("10.0.0.1 10.0.0.2 password=x");
