@@ -50,7 +50,10 @@ pub(crate) fn meaning(name: &str, mut takes: impl FnMut(Meaning) -> bool) -> Opt
     if is_about(&name) {
         return None;
     }
-    if let Some(named) = parts_of(&name).find_map(|part| TABLE.parts.get(part)) {
+    // `password2` is a password, too.
+    if let Some(named) =
+        parts_of(&name).find_map(|part| TABLE.parts.get(part.trim_end_matches(|c: char| c.is_ascii_digit())))
+    {
         return Some(*named);
     }
     let last = name.rsplit('_').next().unwrap_or_default();
@@ -160,6 +163,7 @@ mod tests {
             "x-api-key",
             "admin_api_key",
             "PGPASSWORD",
+            "password2",
             "db_password",
             "client-secret",
             "AccountKey",
