@@ -96,7 +96,7 @@ fn is_a_version(line: &str, start: usize, end: usize, address: Ipv4Addr) -> bool
 /// llama.cpp begins its lines with minutes, seconds, milliseconds, microseconds: `16.15.202.152 I slot`.
 fn is_a_time(line: &str, start: usize, end: usize) -> bool {
     let after = &line.as_bytes()[end..];
-    let begins = line[..start].chars().all(char::is_whitespace) || line[..start].ends_with('m') && start < 12;
+    let begins = line[..start].chars().all(char::is_whitespace);
     begins && matches!(after, [b' ', b'I' | b'W' | b'E' | b'D' | b'T' | b'V', b' ', ..])
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn whole(named: Named, value: &str) -> Option<Hit> {
     let hit = |start, end, with| Some(Hit { start, end, with, rule: named.rule.name });
     match named.meaning {
         _ if looks::empty(value) => None,
-        Meaning::Secret(_) if named.rule.name == "credentials" && value.starts_with('/') => None,
+        Meaning::Secret(_) if is_folder(named.rule.name, "", value) => None,
         Meaning::Secret(extent) => {
             let start = if extent == Extent::Rest { behind_scheme(value, 0, value.len()) } else { 0 };
             hit(start, value.len(), With::Mask)
@@ -63,6 +63,11 @@ pub(crate) fn whole(named: Named, value: &str) -> Option<Hit> {
         Meaning::User => is_user(value).then(|| hit(0, value.len(), With::Pseudonym(Kind::User)))?,
         Meaning::Prompt { .. } => hit(0, value.len(), With::Characters { quoted: false }),
     }
+}
+
+/// The shell's PWD is a folder, and credentials are often a file.
+pub(crate) fn is_folder(rule: &str, name: &str, value: &str) -> bool {
+    value.starts_with('/') && (rule == "credentials" || name.eq_ignore_ascii_case("pwd"))
 }
 
 /// Whether this is the name of somebody.
@@ -88,14 +93,21 @@ impl Finder<'_> {
 
     /// Without a separator, as in `password hunter2` or `user 'ann'`, only what can hardly be prose is a value.
     fn can_be(&self, meaning: Meaning) -> bool {
-        let secret = matches!(meaning, Meaning::Secret(_));
         match self.found.by {
-            By::Comma => secret,
-            By::Blank if !secret && !self.found.name.starts_with('-') => match meaning {
-                Meaning::User => Quote::open(self.line, self.found.at).is_some(),
-                Meaning::Perhaps | Meaning::Text => self.is_random(),
-                _ => false,
-            },
+            By::Comma => matches!(meaning, Meaning::Secret(_)),
+            By::Blank if !self.found.name.starts_with('-') => {
+                let (start, end) = self.short();
+                // What has a separator behind it is the next name.
+                let is_name =
+                    self.line[end..].trim_start_matches(['\\', '"', '\'', ' ']).starts_with([':', '=']);
+                !is_name
+                    && match meaning {
+                        Meaning::Secret(_) => true,
+                        Meaning::User => start > self.found.at,
+                        Meaning::Perhaps | Meaning::Text => looks::random(&self.line[start..end]),
+                        Meaning::Host | Meaning::Prompt { .. } => false,
+                    }
+            }
             _ => true,
         }
     }
@@ -106,6 +118,11 @@ impl Finder<'_> {
 
     fn secret(&self, extent: Extent, hits: &mut Vec<Hit>) -> Option<usize> {
         let (line, at) = (self.line, self.found.at);
+        if self.found.by == By::Blank && !self.found.name.starts_with('-') {
+            let (start, end) = self.short();
+            let taken = looks::in_prose(&line[start..end]) && self.mask(start, end, hits);
+            return taken.then_some(end);
+        }
         if let Some((quote, from)) = Quote::open(line, at) {
             let (end, next) = quote.close(line, from);
             let from = if extent == Extent::Rest { behind_scheme(line, from, end) } else { from };
@@ -113,10 +130,6 @@ impl Finder<'_> {
         }
         if self.found.by == By::Comma {
             return None;
-        }
-        if self.found.by == By::Blank && !self.found.name.starts_with('-') {
-            let end = values::bare(line, at);
-            return (looks::in_prose(&line[at..end]) && self.mask(at, end, hits)).then_some(end);
         }
         if matches!(self.byte(at)?, b'[' | b'{' | b'(') && self.found.by != By::Query {
             return self.list(at, hits);
@@ -141,9 +154,7 @@ impl Finder<'_> {
         let Some(value) = self.line.get(start..end).filter(|value| !looks::empty(value)) else {
             return false;
         };
-        // The shell's PWD is a folder, and credentials are often a file.
-        let folder = self.found.name.eq_ignore_ascii_case("pwd") || self.rule == "credentials";
-        if folder && value.starts_with('/') {
+        if is_folder(self.rule, self.found.name, value) {
             return false;
         }
         self.push(start, end, With::Mask, hits);
@@ -184,11 +195,6 @@ impl Finder<'_> {
                 return last;
             }
         }
-    }
-
-    fn is_random(&self) -> bool {
-        let (start, end) = self.short();
-        looks::random(&self.line[start..end])
     }
 
     /// Whether the form leaves no doubt that this is a value: behind `=`, in quotes, or all there is in the line.

@@ -100,6 +100,10 @@ fn separated(line: &str, start: usize, end: usize) -> Option<Assigned<'_>> {
     if line[at..].starts_with(" provided:") {
         at += " provided".len();
     }
+    // `"name": "HF_TOKEN", "value": …`
+    if let Some(behind) = closed.and_then(|_| paired(&line[at..])) {
+        at = line.len() - behind.len();
+    }
     let next = blanks(at);
     let by = match bytes.get(next..).unwrap_or_default() {
         [b'=', b'=', ..] | [b':', b':', ..] => return None,
@@ -130,6 +134,12 @@ fn separated(line: &str, start: usize, end: usize) -> Option<Assigned<'_>> {
     let json = closed.is_some_and(|(quote, _)| quote.is_json());
     let first = line[..start].trim_start_matches([' ', '\t', '-']).is_empty();
     Some(Assigned { name: "", first, at: wrapped(line, blanks(at)), by, json, around })
+}
+
+/// Behind `, "value"`, where that follows.
+fn paired(rest: &str) -> Option<&str> {
+    let rest = rest.strip_prefix(',')?.trim_start_matches(' ');
+    rest.strip_prefix("\"value\"").or_else(|| rest.strip_prefix("'value'"))
 }
 
 /// Behind `b`, `SecretStr(` and the like, where a quote follows.

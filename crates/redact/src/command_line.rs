@@ -1,6 +1,7 @@
 //! Command lines: flags that take secrets, and settings of the environment before them.
 
 use crate::Redactor;
+use crate::assigned::is_folder;
 use crate::hits::{Hit, With};
 use crate::names::{self, Meaning};
 use crate::rules::Extent;
@@ -43,9 +44,9 @@ pub(crate) fn find(line: &str, hits: &mut Vec<Hit>) {
     for (i, (from, to)) in words.iter().copied().enumerate() {
         let (start, _) = unquoted(line, from, to);
         let word = &line[start..to];
-        let (name, assigned) = word.split_once('=').map_or((word, false), |(name, _)| (name, true));
+        let (name, is_assigned) = word.split_once('=').map_or((word, false), |(name, _)| (name, true));
         let is_flag = name.starts_with('-') && name.len() > 1;
-        let is_setting = assigned && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        let is_setting = is_assigned && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         let following =
             words[i + 1..].iter().copied().take_while(|(from, _)| !line[*from..].starts_with('-'));
         if let Some((_, flag)) = programs.iter().find(|(_, flag)| word == *flag || is_short(word, flag)) {
@@ -59,19 +60,18 @@ pub(crate) fn find(line: &str, hits: &mut Vec<Hit>) {
             continue;
         }
         let behind = start + name.len() + 1;
-        match names::meaning(name, |meaning| !matches!(meaning, Meaning::Prompt { .. }))
-            .map(|named| named.meaning)
-        {
-            Some(Meaning::Secret(_)) if assigned => {
-                let folder = line[behind..to].starts_with('/') && name.to_ascii_lowercase().contains("cred");
-                if !folder && name != "PWD" {
+        let named = names::meaning(name, |meaning| !matches!(meaning, Meaning::Prompt { .. }));
+        match named.map(|named| named.meaning) {
+            Some(Meaning::Secret(_)) if is_assigned => {
+                let rule = named.map_or("", |named| named.rule.name);
+                if !is_folder(rule, name, &line[behind..to]) {
                     mask(behind, to, hits);
                 }
             }
             Some(Meaning::Secret(Extent::Several)) => following.for_each(|(from, to)| mask(from, to, hits)),
             Some(Meaning::Secret(_)) => following.take(1).for_each(|(from, to)| mask(from, to, hits)),
             Some(Meaning::Perhaps | Meaning::Text) if is_flag => {
-                let value = if assigned { Some((behind, to)) } else { words.get(i + 1).copied() };
+                let value = if is_assigned { Some((behind, to)) } else { words.get(i + 1).copied() };
                 let tells = |(from, to): &(usize, usize)| {
                     let value = &line[*from..*to];
                     !value.starts_with(['-', '/']) && !value.bytes().all(|byte| byte.is_ascii_digit())

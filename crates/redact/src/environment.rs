@@ -1,25 +1,22 @@
 //! Environments: `NAME=value`, where a secret's value is all that follows.
 
 use crate::Redactor;
-use crate::hits::{Hit, With};
-use crate::looks;
+use crate::hits::{Hit, MASK, With};
 use crate::names::{self, Meaning};
+use crate::{assigned, looks};
 
 /// The environment with its secrets hidden.
 pub(crate) fn redact(redactor: &Redactor, environment: &str) -> String {
     if !environment.contains('\0') {
         return redactor.lines(environment, redactor.scope(), find).into_owned();
     }
-    let entries = environment.split('\0').map(|entry| match secret(entry) {
+    let entries = environment.split('\0').map(|entry| {
+        let written = redactor.lines(entry, redactor.scope(), find).into_owned();
+        let Some(from) = secret(&written) else { return written };
         // A value may have lines of its own; as many stay.
-        Some(from) => {
-            let lines = |line: &str| {
-                if line.trim().is_empty() { line.to_owned() } else { crate::hits::MASK.to_owned() }
-            };
-            let value: Vec<String> = entry[from..].split('\n').map(lines).collect();
-            [&entry[..from], &value.join("\n")].concat()
-        }
-        None => redactor.lines(entry, redactor.scope(), find).into_owned(),
+        let lines = |line: &str| if line.trim().is_empty() { line.to_owned() } else { MASK.to_owned() };
+        let value: Vec<String> = written[from..].split('\n').map(lines).collect();
+        [&written[..from], &value.join("\n")].concat()
     });
     entries.collect::<Vec<_>>().join("\0")
 }
@@ -41,10 +38,11 @@ fn secret(entry: &str) -> Option<usize> {
         before.trim_start().trim_start_matches("export ").trim_start_matches("declare -x ").trim_start();
     let plain =
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte));
-    let named = names::meaning(name, |meaning| !matches!(meaning, Meaning::Prompt { .. }));
-    let Some(Meaning::Secret(_)) = named.map(|named| named.meaning) else { return None };
-    let folder = value.starts_with('/') && (name == "PWD" || name.to_ascii_lowercase().contains("cred"));
-    (plain && !folder && !looks::empty(value)).then_some(before.len() + 1)
+    let named = names::meaning(name, |meaning| !matches!(meaning, Meaning::Prompt { .. }))?;
+    let hides = matches!(named.meaning, Meaning::Secret(_))
+        && !assigned::is_folder(named.rule.name, name, value)
+        && !looks::empty(value);
+    (plain && hides).then_some(before.len() + 1)
 }
 
 #[cfg(test)]
@@ -67,5 +65,16 @@ mod tests {
             Redactor::new().environment(entries),
             "A=1\0TLS_PRIVATE_KEY=[redacted]\n[redacted]\n[redacted]\0HOSTNAME=host-1\0"
         );
+    }
+
+    #[test]
+    fn a_file_of_credentials_is_no_secret_and_a_secret_that_looks_like_a_path_is() {
+        let redactor = Redactor::new();
+        let file = "GOOGLE_APPLICATION_CREDENTIALS=/etc/gcp/key.json";
+        assert_eq!(redactor.environment(file), file);
+        // Found by fuzzing: one of two readings masked the first line alone.
+        let once = redactor.environment("MY_SECRET_CREDENTIALS=/etc/x\nsecond\0A=1");
+        assert_eq!(once, "MY_SECRET_CREDENTIALS=[redacted]\n[redacted]\0A=1");
+        assert_eq!(redactor.environment(&once), once);
     }
 }

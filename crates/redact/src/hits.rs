@@ -32,9 +32,14 @@ pub(crate) struct Hit {
     pub(crate) rule: &'static str,
 }
 
-/// The line with every hit replaced; `None` where nothing is left to replace.
-pub(crate) fn replace(line: &str, hits: &mut Vec<Hit>, pseudonyms: &mut Pseudonyms) -> Option<String> {
-    settle(line, hits);
+/// The line with every hit replaced; `None` where nothing is left to replace. `plain` is the line without its colours.
+pub(crate) fn replace(
+    line: &str,
+    plain: &str,
+    hits: &mut Vec<Hit>,
+    pseudonyms: &mut Pseudonyms,
+) -> Option<String> {
+    settle(plain, hits);
     if hits.is_empty() {
         return None;
     }
@@ -42,7 +47,7 @@ pub(crate) fn replace(line: &str, hits: &mut Vec<Hit>, pseudonyms: &mut Pseudony
     let mut done = 0;
     for hit in hits.iter() {
         text.push_str(&line[done..hit.start]);
-        push(&mut text, hit.with, &line[hit.start..hit.end], pseudonyms);
+        push(&mut text, hit.with, &plain[hit.start..hit.end], pseudonyms);
         done = hit.end;
     }
     text.push_str(&line[done..]);
@@ -155,7 +160,7 @@ mod tests {
     }
 
     fn replaced(line: &str, mut hits: Vec<Hit>) -> Option<String> {
-        replace(line, &mut hits, &mut Pseudonyms::default())
+        replace(line, line, &mut hits, &mut Pseudonyms::default())
     }
 
     #[test]

@@ -78,7 +78,7 @@ pub(crate) fn is_host(name: &str, sure: bool) -> bool {
     }
     match name.rsplit_once('.') {
         Some((_, last)) => last.len() >= 2 && last.bytes().all(|b| b.is_ascii_alphabetic()) && !is_file(last),
-        None => sure || name.bytes().any(|byte| byte.is_ascii_digit() || byte == b'-'),
+        None => sure || name.contains('-') || name.ends_with(|c: char| c.is_ascii_digit()),
     }
 }
 

@@ -24,6 +24,10 @@ struct Frame {
     names_next: Option<bool>,
     /// What its members are, by the name it stands behind.
     named: Option<Named>,
+    /// In `{"name": "HF_TOKEN", "value": …}`: what the value is.
+    value: Option<Named>,
+    /// Whether the text that follows says so.
+    says_name: bool,
 }
 
 struct Walk<'a> {
@@ -56,6 +60,8 @@ impl Walk<'_> {
                 self.frames.push(Frame {
                     names_next: (open == b'{').then_some(true),
                     named: named.filter(|_| kept),
+                    value: None,
+                    says_name: false,
                 });
                 at + 1
             }
@@ -102,12 +108,15 @@ impl Walk<'_> {
         let is_name = matches!(self.frames.last(), Some(Frame { names_next: Some(true), .. }));
         let named = if is_name { None } else { self.take_named() };
         let changed = self.redactor.named(named, &decoded, self.redactor.scope());
-        if is_name {
-            let inherited = self.frames.last().and_then(|frame| frame.named);
-            self.named = self.redactor.meaning(&decoded).or(inherited);
-            if let Some(frame) = self.frames.last_mut() {
+        if let Some(frame) = self.frames.last_mut() {
+            if is_name {
+                let paired = if decoded == "value" { frame.value } else { None };
+                self.named = paired.or_else(|| self.redactor.meaning(&decoded)).or(frame.named);
                 frame.names_next = Some(false);
+            } else if frame.says_name {
+                frame.value = self.redactor.meaning(&decoded);
             }
+            frame.says_name = is_name && matches!(decoded.as_str(), "name" | "key");
         }
         match changed {
             None => self.written.push_str(quoted),
@@ -188,6 +197,15 @@ mod tests {
         assert_eq!(json(body), hidden);
         assert_eq!(json(hidden), hidden);
         assert_eq!(Redactor::new().keep_prompts().json(body), body);
+    }
+
+    #[test]
+    fn a_name_and_its_value_may_stand_side_by_side() {
+        let body = r#"{"env":[{"name":"HF_TOKEN","value":"letmein"},{"name":"N","value":"3"}]}"#;
+        let hidden = r#"{"env":[{"name":"HF_TOKEN","value":"[redacted]"},{"name":"N","value":"3"}]}"#;
+        assert_eq!(json(body), hidden);
+        assert_eq!(Redactor::new().text(body), hidden);
+        assert_eq!(json(hidden), hidden);
     }
 
     #[test]

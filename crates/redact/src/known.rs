@@ -60,7 +60,7 @@ impl Known {
 }
 
 fn automaton(texts: &[String], any_case: bool) -> Option<AhoCorasick> {
-    // Texts too many or too long to search for at once do not occur; then none would be found, so the rules must do.
+    // Building fails only past billions of texts.
     let builder = AhoCorasick::builder()
         .match_kind(MatchKind::LeftmostLongest)
         .ascii_case_insensitive(any_case)

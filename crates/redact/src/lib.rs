@@ -18,6 +18,7 @@
 mod addresses;
 mod assigned;
 mod assignments;
+mod colours;
 mod command_line;
 mod environment;
 mod exposition;

@@ -36,6 +36,8 @@ pub(crate) fn in_prose(word: &str) -> bool {
         && has(u8::is_ascii_digit)
         && has(u8::is_ascii_alphabetic)
         && !word.starts_with(['-', '/', '('])
+        // An assignment says more itself.
+        && !word.trim_end_matches('=').contains('=')
 }
 
 /// Shannon's entropy of the bytes, in bits a byte.

@@ -1,6 +1,8 @@
 //! What goes over several lines: private keys, and prompts that an engine logs as they came.
 
 use crate::hits::{Hit, With, is_mask};
+use crate::looks;
+use crate::names::{self, Meaning};
 use crate::rules::Part;
 use crate::scan::{Scope, rule_name};
 
@@ -14,6 +16,8 @@ pub(crate) enum Within {
     PrivateKey,
     /// A prompt or an output in TGI's log.
     TgiText,
+    /// The name of a secret, as Kubernetes writes it: its value is in the next line.
+    SecretsName,
 }
 
 const END: &str = "-----END";
@@ -57,6 +61,14 @@ impl Within {
                     hits.push(Hit { start, end, with: With::Mask, rule });
                 }
             }
+            Self::SecretsName => {
+                let value = line.trim_start().strip_prefix("value:").map_or("", str::trim);
+                let value = value.trim_matches(['"', '\'']);
+                if !looks::empty(value) {
+                    let end = line.trim_end().trim_end_matches(['"', '\'']).len();
+                    hits.push(Hit { start: end - value.len(), end, with: With::Mask, rule: "environment" });
+                }
+            }
             Self::TgiText => {
                 let text = line.trim();
                 if !text.is_empty() && !is_record(line) {
@@ -72,7 +84,7 @@ impl Within {
     pub(crate) fn after(self, written: &str, scope: Scope) -> Self {
         let text = written.trim();
         let goes_on = match self {
-            Self::Nothing => false,
+            Self::Nothing | Self::SecretsName => false,
             Self::PrivateKey => {
                 !written.contains(END)
                     && (text.is_empty()
@@ -96,7 +108,14 @@ impl Within {
             let at = message.find("Input: ").or_else(|| message.find("Output: "))?;
             Some(!message[..at].ends_with('"'))
         };
-        if opens_key() == Some(true) {
+        let secrets_name = || {
+            let name = text.trim_start_matches(['-', ' ']).strip_prefix("name:")?;
+            let named = names::meaning(name.trim().trim_matches(['"', '\'']), |_| true)?;
+            Some(matches!(named.meaning, Meaning::Secret(_) | Meaning::Text))
+        };
+        if secrets_name() == Some(true) {
+            Self::SecretsName
+        } else if opens_key() == Some(true) {
             Self::PrivateKey
         } else if !scope.keep_prompts && opens_text() == Some(true) {
             Self::TgiText
@@ -122,11 +141,7 @@ fn last_word(text: &str) -> Option<&str> {
 
 /// Whether a line begins with a logger's time or as JSON.
 fn is_record(line: &str) -> bool {
-    let mut text = line.trim_start();
-    // Colours.
-    while let Some(rest) = text.strip_prefix("\u{1b}[") {
-        text = rest.split_once('m').map_or("", |(_, rest)| rest);
-    }
+    let text = line.trim_start();
     let date = text.as_bytes().first_chunk::<5>();
     text.starts_with("{\"timestamp")
         || date.is_some_and(|date| date[..4].iter().all(u8::is_ascii_digit) && date[4] == b'-')

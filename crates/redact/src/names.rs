@@ -1,5 +1,6 @@
 //! What a name says about its value.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -31,6 +32,8 @@ pub(crate) enum Meaning {
 
 /// Longest name looked at, in bytes; longer ones are data.
 const LONGEST: usize = 80;
+/// Most words in one name of the table that may be a part of a name.
+const MOST_WORDS: usize = 3;
 
 /// What a name says; `--api-key`, `API_KEY` and `apiKey` are the same name. `takes` is asked whether a row's meaning
 /// holds here: prompts are logged under names that mean other things elsewhere.
@@ -40,21 +43,35 @@ pub(crate) fn meaning(name: &str, mut takes: impl FnMut(Meaning) -> bool) -> Opt
         return None;
     }
     let name = words(name);
-    let exact = TABLE.exact.get(name.as_str()).into_iter().flatten().find(|named| takes(named.meaning));
+    let exact = TABLE.exact.get(&*name).into_iter().flatten().find(|named| takes(named.meaning));
     if exact.is_some() {
         return exact.copied();
     }
     if is_about(&name) {
         return None;
     }
-    let padded = ["_", &name, "_"].concat();
-    let holds = |part: &&(String, Named)| padded.contains(part.0.as_str());
-    if let Some((_, named)) = TABLE.parts.iter().find(holds) {
+    // `password2` is a password, too.
+    if let Some(named) =
+        parts_of(&name).find_map(|part| TABLE.parts.get(part.trim_end_matches(|c: char| c.is_ascii_digit())))
+    {
         return Some(*named);
     }
     let last = name.rsplit('_').next().unwrap_or_default();
     let named = TABLE.last.get(last)?;
-    (!TABLE.benign.iter().any(|part| padded.ends_with(part.as_str()))).then_some(*named)
+    let whole_words = |benign: &&'static str| {
+        name.strip_suffix(*benign).is_some_and(|before| before.is_empty() || before.ends_with('_'))
+    };
+    (!TABLE.benign.iter().any(whole_words)).then_some(*named)
+}
+
+/// Every run of up to three words of a name, which are apart by `_`.
+fn parts_of(name: &str) -> impl Iterator<Item = &str> {
+    let starts = std::iter::once(0).chain(name.match_indices('_').map(|(at, _)| at + 1));
+    starts.flat_map(move |start| {
+        let rest = &name[start..];
+        let ends = rest.match_indices('_').map(|(at, _)| at).chain([rest.len()]);
+        ends.take(MOST_WORDS).map(move |end| &rest[..end])
+    })
 }
 
 /// `password_file`, `secret_name`: words about a secret, not the secret.
@@ -68,7 +85,10 @@ fn is_about(name: &str) -> bool {
 }
 
 /// In lower case, words apart by `_`: `apiKey` is `api_key`.
-fn words(name: &str) -> String {
+fn words(name: &str) -> Cow<'_, str> {
+    if !name.bytes().any(|byte| byte.is_ascii_uppercase() || byte == b'-') {
+        return Cow::Borrowed(name);
+    }
     let mut text = String::with_capacity(name.len() + 4);
     let mut before = '_';
     for c in name.chars() {
@@ -78,15 +98,15 @@ fn words(name: &str) -> String {
         text.push(if c == '-' { '_' } else { c.to_ascii_lowercase() });
         before = c;
     }
-    text
+    Cow::Owned(text)
 }
 
 /// The rows of [`RULES`] that go by a name.
 struct Table {
     exact: HashMap<&'static str, Vec<Named>>,
-    parts: Vec<(String, Named)>,
+    parts: HashMap<&'static str, Named>,
     last: HashMap<&'static str, Named>,
-    benign: Vec<String>,
+    benign: Vec<&'static str>,
 }
 
 impl Table {
@@ -99,17 +119,17 @@ impl Table {
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let mut table =
-        Table { exact: HashMap::new(), parts: Vec::new(), last: HashMap::new(), benign: Vec::new() };
+        Table { exact: HashMap::new(), parts: HashMap::new(), last: HashMap::new(), benign: Vec::new() };
     for rule in RULES {
         match rule.finds {
             Finds::Secret { names, extent } => {
                 let named = Named { rule, meaning: Meaning::Secret(extent) };
-                table.parts.extend(names.split_whitespace().map(|name| (["_", name, "_"].concat(), named)));
+                table.parts.extend(names.split_whitespace().map(|name| (name, named)));
             }
             Finds::Perhaps { last, benign } => {
                 let named = Named { rule, meaning: Meaning::Perhaps };
                 table.last.extend(last.split_whitespace().map(|word| (word, named)));
-                table.benign.extend(benign.split_whitespace().map(|name| ["_", name, "_"].concat()));
+                table.benign.extend(benign.split_whitespace());
             }
             Finds::Text { names } => table.add(names, Named { rule, meaning: Meaning::Text }),
             Finds::HostField { names } => table.add(names, Named { rule, meaning: Meaning::Host }),
@@ -143,6 +163,7 @@ mod tests {
             "x-api-key",
             "admin_api_key",
             "PGPASSWORD",
+            "password2",
             "db_password",
             "client-secret",
             "AccountKey",
@@ -152,6 +173,11 @@ mod tests {
         for name in names {
             assert!(sure(name), "{name}");
         }
+    }
+
+    #[test]
+    fn no_name_of_the_table_is_longer_than_what_is_looked_at() {
+        assert!(TABLE.parts.keys().all(|name| name.split('_').count() <= MOST_WORDS));
     }
 
     #[test]

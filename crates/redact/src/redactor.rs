@@ -12,7 +12,7 @@ use crate::names::{Meaning, Named};
 use crate::pseudonyms::{MapError, Pseudonyms};
 use crate::rules::Extent;
 use crate::scan::{Scope, scan};
-use crate::{PseudonymMap, assigned, command_line, environment, exposition, json, names};
+use crate::{PseudonymMap, assigned, colours, command_line, environment, exposition, json, names};
 
 /// Times a line is looked at until nothing more is found. What one look uncovers the next one sees; a line that is not
 /// done by then is hidden whole.
@@ -132,7 +132,7 @@ impl Redactor {
         for whole in text.split_inclusive('\n') {
             let line = whole.strip_suffix('\n').unwrap_or(whole);
             let changed = self.line(line, within, scope, extra, &mut hits);
-            within = within.after(changed.as_deref().unwrap_or(line), scope);
+            within = within.after(&colours::blank(changed.as_deref().unwrap_or(line)), scope);
             if let Some(changed) = changed {
                 let written = written.get_or_insert_with(|| {
                     let mut before = String::with_capacity(text.len());
@@ -161,16 +161,17 @@ impl Redactor {
         let mut changed: Option<String> = None;
         for _ in 0..LOOKS {
             let text = changed.as_deref().unwrap_or(line);
+            let plain = colours::blank(text);
             hits.clear();
-            within.find(text, hits);
-            self.known.find(text, hits);
-            extra(text, hits);
-            scan(text, scope, hits);
+            within.find(&plain, hits);
+            self.known.find(&plain, hits);
+            extra(&plain, hits);
+            scan(&plain, scope, hits);
             if hits.is_empty() {
                 return changed;
             }
             let mut given = self.given();
-            match hits::replace(text, hits, &mut given.pseudonyms) {
+            match hits::replace(text, &plain, hits, &mut given.pseudonyms) {
                 None => return changed,
                 Some(next) => changed = Some(next),
             }
@@ -191,16 +192,29 @@ impl Redactor {
 
     /// A text whose name is known, as in JSON or a label; `None` where it stays as it is.
     pub(crate) fn named(&self, named: Option<Named>, value: &str, scope: Scope) -> Option<String> {
-        let replaced = named.and_then(|named| assigned::whole(named, value)).and_then(|hit| {
-            let mut given = self.given();
-            let text = hits::replace(value, &mut vec![hit], &mut given.pseudonyms)?;
-            *given.found.entry(hit.rule).or_default() += 1;
-            Some(text)
-        });
-        match self.lines(replaced.as_deref().unwrap_or(value), scope, |_, _| {}) {
-            Cow::Owned(text) => Some(text),
-            Cow::Borrowed(_) => replaced,
+        let mut changed: Option<String> = None;
+        for _ in 0..LOOKS {
+            let text = changed.as_deref().unwrap_or(value);
+            let replaced = named.and_then(|named| self.whole(named, text));
+            let next = match self.lines(replaced.as_deref().unwrap_or(text), scope, |_, _| {}) {
+                Cow::Owned(text) => Some(text),
+                Cow::Borrowed(_) => replaced,
+            };
+            match next {
+                None => return changed,
+                Some(next) => changed = Some(next),
+            }
         }
+        Some(MASK.to_owned())
+    }
+
+    /// What a value's name alone makes of it.
+    fn whole(&self, named: Named, value: &str) -> Option<String> {
+        let hit = assigned::whole(named, value)?;
+        let mut given = self.given();
+        let text = hits::replace(value, &colours::blank(value), &mut vec![hit], &mut given.pseudonyms)?;
+        *given.found.entry(hit.rule).or_default() += 1;
+        Some(text)
     }
 }
 

@@ -84,6 +84,28 @@ fn a_key_keeps_its_lines_and_its_loggers_prefix() {
 }
 
 #[test]
+fn colours_stay_and_hide_nothing() {
+    let line = "\u{1b}[1;36m(APIServer pid=6716)\u{1b}[0;0m INFO \u{1b}[33m10.0.0.7\u{1b}[0m api_key=\u{1b}[31mletmein\u{1b}[0m, n=3";
+    let safe = "\u{1b}[1;36m(APIServer pid=6716)\u{1b}[0;0m INFO \u{1b}[33mip-1\u{1b}[0m api_key=\u{1b}[31m[redacted]\u{1b}[0m, n=3";
+    let redactor = Redactor::new();
+    assert_eq!(redactor.text(line), safe);
+    assert_eq!(redactor.text(safe), safe);
+}
+
+#[test]
+fn a_redactor_can_be_shared_between_threads() {
+    fn shared<T: Send + Sync>(_: &T) {}
+    shared(&Redactor::new());
+}
+
+#[test]
+fn a_name_behind_a_name_is_not_taken_for_its_value() {
+    let redactor = Redactor::new();
+    assert_eq!(redactor.text("uid \"password\": \"a!!000\""), "uid \"password\": \"[redacted]\"");
+    assert_eq!(redactor.text("dsn password=a_!0a0"), "dsn password=[redacted]");
+}
+
+#[test]
 fn the_rules_count_what_they_hid() {
     let redactor = Redactor::new();
     let _ = redactor.text("10.0.0.1 10.0.0.2 password=x");

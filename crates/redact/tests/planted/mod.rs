@@ -302,6 +302,21 @@ pub(crate) const CANARIES: &[(Place, &str, &str)] = &[
     (Json, "{\"text\":\"model='m', api_key=['«canary123»'], seed=0\"}", "\"}"),
     (Json, "{\"10.124.0.1:8000\":{\"up\":1},\"password\":«1241241»}", ":{\"up\":1}"),
     (Json, "[{\"name\":\"HF_TOKEN\",\"value\":\"«hf_canary125canary125»\"}]", "\"name\":\"HF_TOKEN\""),
+    (
+        Log,
+        "  env:\n  - name: HF_TOKEN\n    value: \"«canary129»\"\n  - name: N\n    value: \"3\"",
+        "  - name: N\n    value: \"3\"",
+    ),
+    (
+        Log,
+        "\u{1b}[2m2024Z\u{1b}[0m \u{1b}[3mapi_key\u{1b}[0m\u{1b}[2m=\u{1b}[0m\"«canary130»\" \u{1b}[3mpeer\u{1b}[0m\u{1b}[2m=\u{1b}[0m«10.131.0.1»:80 \u{1b}[3mn\u{1b}[0m\u{1b}[2m=\u{1b}[0m7",
+        "n\u{1b}[0m\u{1b}[2m=\u{1b}[0m7",
+    ),
+    (
+        Log,
+        "\u{1b}[32mmail\u{1b}[0m to \u{1b}[1m«canary132@acme.example»\u{1b}[0m on \u{1b}[1m«canary133.acme.example»\u{1b}[0m took 3 s",
+        "took 3 s",
+    ),
     (Label, "x{\"gen ai\"=\"token=«canary126canary»\",n=\"1\"} 1\n", "n=\"1\"} 1\n"),
     (
         Label,
