@@ -6,7 +6,7 @@
 //! a line with an anchor is looked at closely.
 
 use aho_corasick::packed::{Config, MatchKind, Searcher};
-use aho_corasick::{AhoCorasick, Input, Span};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, Span};
 use memchr::{memchr, memchr_iter, memrchr};
 
 use super::line::Line;
@@ -46,7 +46,7 @@ impl Scanner {
         anchors.sort_unstable();
         anchors.dedup();
         let groups = anchors.chunks(group).map(Group::new).collect();
-        Self { groups, texts: texts.to_vec(), automaton: AhoCorasick::new(texts).ok(), block }
+        Self { groups, texts: texts.to_vec(), automaton: whole(texts), block }
     }
 
     /// Calls `found` for each line with one of the texts, in order, with the indices of those it holds.
@@ -124,6 +124,11 @@ impl Group {
             Self::Everywhere => Some(from),
         }
     }
+}
+
+/// One automaton for whole texts, as a table: access lines, the most frequent of all, go through it.
+fn whole(texts: &[&str]) -> Option<AhoCorasick> {
+    AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(texts).ok()
 }
 
 /// The texts one line holds, each once.
