@@ -2,16 +2,15 @@
 # Searches 1 GB of real log lines that hold none of our texts with our scan and with ripgrep for the same texts, one
 # after the other on one core, and prints the speeds and the ratio; then a real log as it is.
 #
-# Usage: log_scan_vs_ripgrep.sh [BYTES] [SECONDS]. Needs Debian's package ripgrep and BYTES of free space in $TMPDIR.
-# Each side reports its fastest run, with the file in the page cache, so that a busy machine disturbs neither.
-# ripgrep's time is that of its whole process, which maps the file; ours is that of the scan, and of its whole process
-# (which also reads the file and checks it to be text) in brackets.
+# Usage: log_scan_vs_ripgrep.sh [BYTES]. Needs Debian's package ripgrep and BYTES of free space in $TMPDIR.
+# The file is in the page cache. Times are CPU times, of five runs the least, so that a busy machine disturbs little.
+# ripgrep maps the file; our whole process reads it and checks it to be text before it scans, and the scan alone is the
+# whole process less one that only reads.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 fixtures=$(cd "$here/../../../fixtures" && pwd)
 
 bytes=${1:-1000000000}
-seconds=${2:-6}
 command -v rg >/dev/null || { echo "ripgrep is missing: apt-get install ripgrep" >&2; exit 1; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -25,33 +24,40 @@ command -v taskset >/dev/null && one_core=(taskset -c 0)
 # Lines of the H200 recordings; terminal codes are left out, they would be unwrapped first.
 mapfile -t logs < <(grep -LP '\x1b' "$fixtures"/h200/*/server.log)
 "$speed" quiet "$bytes" "${logs[@]}" | tr -d '\r' >"$work/quiet.log"
-size=$(stat -c %s "$work/quiet.log")
 
-gigabytes_per_second() { awk -v size="$size" -v time="$1" 'BEGIN { printf "%.2f", size / time / 1e9 }'; }
-# The fastest of five runs of a command, in seconds; one that finds nothing may say so with its exit code.
-fastest() {
-    local best=999999 start end
+# The least CPU time of five runs of a command, in seconds; one that finds nothing may say so with its exit code.
+least_cpu() {
+    local TIMEFORMAT='%U %S'
     for _ in 1 2 3 4 5; do
-        start=$(date +%s%N)
-        "${one_core[@]}" "$@" >/dev/null || [[ $? -eq 1 ]]
-        end=$(date +%s%N)
-        ((end - start < best * 1000)) && best=$(((end - start) / 1000))
-    done
-    awk -v us="$best" 'BEGIN { printf "%.6f", us / 1e6 }'
+        { time { "${one_core[@]}" "$@" >/dev/null 2>"$work/errors" || [[ $? -eq 1 ]]; }; } 2>&1
+    done | awk 'NR == 1 || $1 + $2 < best { best = $1 + $2 } END { print best }'
+}
+bytes_of() { stat -c %s "$1"; }
+speed_of() { awk -v size="$(bytes_of "$1")" -v time="$2" 'BEGIN { printf "%.2f", size / time / 1e9 }'; }
+less() { awk -v a="$1" -v b="$2" 'BEGIN { print a - b }'; }
+ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", a / b }'; }
+
+# Sets `whole` and `scan`, in GB/s. No scan of a gigabyte ends in the 10 ms given, so there is exactly one.
+ours() {
+    local once reading
+    reading=$(least_cpu "$speed" scan "$1" 0)
+    once=$(least_cpu "$speed" scan "$1" 0.01)
+    whole=$(speed_of "$1" "$once")
+    scan=$(speed_of "$1" "$(less "$once" "$reading")")
 }
 
-cat "$work/quiet.log" >/dev/null
-ours=$("${one_core[@]}" "$speed" scan "$work/quiet.log" "$seconds")
-process=$(fastest "$speed" scan "$work/quiet.log" 0.000001)
-theirs=$(fastest rg --no-config -j1 -F -c -f "$work/texts" "$work/quiet.log")
-found=$(rg --no-config -F -c -f "$work/texts" "$work/quiet.log" || true)
-
-echo "$(wc -l <"$work/texts") texts, $size bytes, $(wc -l <"$work/quiet.log") lines, of which ${found:-0} hold one"
-echo "intriage $ours [whole process $(gigabytes_per_second "$process") GB/s]"
-echo "ripgrep $(rg --version | head -n 1 | cut -d' ' -f2) $(gigabytes_per_second "$theirs") GB/s"
-awk -v ours="${ours%% *}" -v theirs="$(gigabytes_per_second "$theirs")" 'BEGIN { printf "ratio %.2f\n", ours / theirs }'
+quiet=$work/quiet.log
+ours "$quiet"
+theirs=$(speed_of "$quiet" "$(least_cpu rg --no-config -j1 -F -c -f "$work/texts" "$quiet")")
+found=$(rg --no-config -F -c -f "$work/texts" "$quiet" || true)
+echo "$(wc -l <"$work/texts") texts, $(bytes_of "$quiet") bytes, $(wc -l <"$quiet") lines, of which ${found:-0} hold one"
+echo "intriage $scan GB/s, its whole process $whole GB/s"
+echo "ripgrep $(rg --version | head -n 1 | cut -d' ' -f2) $theirs GB/s"
+echo "ratio $(ratio "$scan" "$theirs"), whole process $(ratio "$whole" "$theirs")"
 
 # A real log as it is: access lines are counted and periodic lines read.
-real=$fixtures/h200/vllm-h200-healthy30/server.log
-for _ in $(seq 1 1000); do tr -d '\r' <"$real"; done >"$work/real.log"
-echo "a real log, $(stat -c %s "$work/real.log") bytes: intriage $("${one_core[@]}" "$speed" scan "$work/real.log" "$seconds")"
+real=$work/real.log
+for _ in $(seq 1 1000); do tr -d '\r' <"$fixtures/h200/vllm-h200-healthy30/server.log"; done >"$real"
+ours "$real"
+theirs=$(speed_of "$real" "$(least_cpu rg --no-config -j1 -F -c -f "$work/texts" "$real")")
+echo "a real log, $(bytes_of "$real") bytes: intriage $scan GB/s, ripgrep $theirs GB/s"

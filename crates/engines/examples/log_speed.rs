@@ -1,7 +1,8 @@
-//! Scans one file again and again as a log, and prints the speed in the form `benches/log_scan_vs_ripgrep.sh` reads.
+//! Scans one file again and again as a log, for `benches/log_scan_vs_ripgrep.sh`, and prints the fastest.
 //!
-//! Usage: `log_speed texts` prints every text a log is searched for; `log_speed scan FILE [SECONDS]` scans;
-//! `log_speed quiet BYTES FILE…` prints the files' lines that hold none of the texts, again and again, up to BYTES.
+//! Usage: `log_speed texts` prints every text a log is searched for; `log_speed scan FILE [SECONDS]` scans, with zero
+//! seconds it only reads; `log_speed quiet BYTES FILE…` prints the files' lines that hold none of the texts, again and
+//! again, up to BYTES.
 #![allow(clippy::print_stdout, reason = "a command for a script")]
 
 use std::error::Error;

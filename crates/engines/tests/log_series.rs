@@ -59,6 +59,43 @@ fn the_year_comes_from_the_scrapes_and_without_them_only_distances_are_known() {
 }
 
 #[test]
+fn a_recorded_log_and_its_scrapes_tell_the_same_queue_at_the_same_time() {
+    let name = "recordings/vllm-cpu-maxseqs2";
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name).join("metrics");
+    let mut scrapes: Vec<Scrape> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter_map(|path| {
+            let at = Millis(path.file_stem()?.to_str()?.parse().ok()?);
+            Some(Scrape { at, outcome: ScrapeOutcome::Body(std::fs::read(path).ok()?) })
+        })
+        .collect();
+    scrapes.sort_by_key(|scrape| scrape.at);
+    let mut case = Case { scrapes, ..Case::default() };
+    case.add_log(LogText { name: "server.log".into(), text: recorded(name) });
+    let o = read(&case);
+    let (measured, logged) =
+        (o.series(Signal::RequestsWaiting, None, None), o.log.signal(Signal::RequestsWaiting));
+    let (measured, logged) = (measured.unwrap(), logged.unwrap());
+    // Every line written during the window says what some scrape within ten seconds of it says.
+    let mut compared = 0;
+    for (i, waiting) in logged.known() {
+        let near: Vec<f64> = measured
+            .known()
+            .filter(|(j, _)| measured.times()[*j].since(logged.times()[i]).get().abs() <= 10.0)
+            .map(|(_, v)| v)
+            .collect();
+        if !near.is_empty() {
+            let least = near.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = near.iter().copied().fold(0.0, f64::max);
+            assert!((least..=most).contains(&waiting), "{waiting} is not in {near:?}");
+            compared += 1;
+        }
+    }
+    assert!(compared >= 3, "only {compared} lines lie in the window");
+}
+
+#[test]
 fn a_container_runtimes_time_counts_before_the_lines_own() {
     let text = "{\"log\":\"INFO 01-01 00:00:00 [l.py:1] Engine 000: Avg prompt throughput: 1.0 tokens/s, Running: 3 reqs, Waiting: 0 reqs\\n\",\"stream\":\"stderr\",\"time\":\"2026-11-15T02:26:49Z\"}\n";
     let readings = LogReadings::of(&LogText { name: "l".into(), text: text.into() });

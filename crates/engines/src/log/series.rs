@@ -9,6 +9,10 @@ use super::periodic::{Field, Periodic, Reading};
 use super::stamp::LogClock;
 
 /// One signal of one engine, from the periodic lines of one log.
+///
+/// Times are those of a container runtime or a journal where one stamped the line, else of the line's own stamp. A stamp
+/// without a year (vLLM's `11-15 02:26:49`) gets the year that brings it nearest to the case's last scrape, one without a
+/// zone is taken for UTC; [`clock`](Self::clock) says where no year could be found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogSeries {
     /// The signal.
