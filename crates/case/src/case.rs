@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ClientRequest, Intent, Millis};
+use crate::{ClientRequest, Intent, Millis, PathProbe};
 
 /// All that was collected about one server over one window, and what its user wants of it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -25,6 +25,8 @@ pub struct Case {
     pub gpu: GpuEvidence,
     /// Requests as their client saw them.
     pub client: Vec<ClientRequest>,
+    /// Ways to the server, as probes found them.
+    pub paths: Vec<PathProbe>,
     /// What the collector wants a reader to know: what it skipped and why.
     pub notes: Vec<String>,
 }

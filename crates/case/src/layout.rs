@@ -2,11 +2,11 @@
 //!
 //! A folder of recordings and a case file share it, so one reader serves both:
 //! `metrics/<unix_ms>.txt`, `metrics/<unix_ms>.failed`, `endpoints/<path with / as __>.json`,
-//! `server.log`, `client.jsonl`, `cmdline.txt`, `dmon.txt`, `smi_q.txt`, and in a case file `case.json`.
+//! `server.log`, `client.jsonl`, `path.json`, `cmdline.txt`, `dmon.txt`, `smi_q.txt`, and in a case file `case.json`.
 //! `truth.json` is for the scoreboard; nothing here reads it.
 
-use crate::client;
 use crate::{Case, LogText, Millis, Scrape, ScrapeOutcome};
+use crate::{client, path};
 
 /// Puts one file of a recording where it belongs in the case; `false` if the name means nothing here.
 pub fn add(case: &mut Case, name: &str, bytes: Vec<u8>) -> bool {
@@ -26,6 +26,7 @@ pub fn add(case: &mut Case, name: &str, bytes: Vec<u8>) -> bool {
     match name {
         "cmdline.txt" => case.command_line = Some(text(bytes).trim().to_owned()).filter(|c| !c.is_empty()),
         "client.jsonl" => case.client = client::read(&text(bytes), &mut case.notes),
+        "path.json" => case.paths = path::read(&text(bytes), &mut case.notes),
         "dmon.txt" => case.gpu.dmon = Some(text(bytes)),
         "smi_q.txt" => case.gpu.smi_q = Some(text(bytes)),
         _ if is_log(name) => {
@@ -45,7 +46,7 @@ pub fn wants(name: &str) -> bool {
     if let Some(file) = name.strip_prefix("endpoints/") {
         return file.strip_suffix(".json").is_some();
     }
-    matches!(name, "client.jsonl" | "cmdline.txt" | "dmon.txt" | "smi_q.txt") || is_log(name)
+    matches!(name, "client.jsonl" | "path.json" | "cmdline.txt" | "dmon.txt" | "smi_q.txt") || is_log(name)
 }
 
 /// The files of a case, in a stable order: the inverse of [`add`].
@@ -67,6 +68,9 @@ pub fn files(case: &Case) -> Vec<(String, Vec<u8>)> {
     }
     if !case.client.is_empty() {
         files.push(("client.jsonl".to_owned(), client::write(&case.client).into_bytes()));
+    }
+    if !case.paths.is_empty() {
+        files.push(("path.json".to_owned(), path::write(&case.paths).into_bytes()));
     }
     for (name, content) in
         [("cmdline.txt", &case.command_line), ("dmon.txt", &case.gpu.dmon), ("smi_q.txt", &case.gpu.smi_q)]
@@ -125,6 +129,7 @@ mod tests {
             ("endpoints/v1__models.json", "{}"),
             ("server.log", "INFO ready\n"),
             ("cmdline.txt", "vllm serve m"),
+            ("path.json", r#"[{"url":"http://x","route":"via","resolved":{"a":1,"aaaa":0,"took":0.25}}]"#),
         ] {
             assert!(add(&mut case, name, content.into()), "{name}");
             assert!(wants(name), "{name}");
@@ -132,6 +137,7 @@ mod tests {
         assert_eq!(case.scrapes.iter().map(|s| s.at.0).collect::<Vec<_>>(), [1000, 2000, 3000]);
         assert_eq!(case.scrapes[2].outcome, ScrapeOutcome::Failed("connection refused".into()));
         assert_eq!(case.endpoints["/v1/models"], "{}");
+        assert_eq!(case.paths[0].resolved.took, crate::Seconds(0.25));
 
         let mut again = Case::default();
         for (name, bytes) in files(&case) {

@@ -13,6 +13,7 @@ mod evidence;
 mod floor;
 mod judge;
 mod objectives;
+mod paths;
 mod prediction;
 mod rank;
 mod segments;

@@ -7,6 +7,7 @@ mod clock;
 mod folder;
 mod http;
 mod live;
+mod path;
 mod redact;
 mod tls;
 mod truth;
@@ -16,6 +17,9 @@ pub use clock::now;
 pub use folder::{MAX_FILE, OpenError, open, read_log, save};
 pub use http::{Access, FetchError, Limits};
 pub use live::{LiveError, Progress, Watch, asked_to_stop, watch};
+#[doc(hidden)]
+pub use path::figures_of;
+pub use path::{MOST_HELD, PathPlan, probe, probe_all};
 pub use redact::command_line as redact_command_line;
 pub use tls::{TlsError, tls_config};
 pub use truth::{Truth, TruthError, read_truth};

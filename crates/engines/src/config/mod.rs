@@ -88,7 +88,11 @@ fn trust(source: &Source) -> u8 {
         Source::Log { .. } => 2,
         Source::CommandLine => 3,
         Source::Default { .. } => 5,
-        Source::Derived { .. } | Source::Gpu { .. } | Source::Scrape | Source::Client => 4,
+        Source::Derived { .. }
+        | Source::Gpu { .. }
+        | Source::Scrape
+        | Source::Client
+        | Source::Probe { .. } => 4,
     }
 }
 

@@ -11,6 +11,7 @@ use intriage_whatif::predict;
 use super::access::access;
 use super::print;
 use super::watching::watching;
+use super::ways::{self, Probing};
 use crate::cli::{CheckArgs, ProfileArg};
 use crate::failure::{Failure, Outcome};
 use crate::settings::Settings;
@@ -113,7 +114,11 @@ fn apply_intent(case: &mut Case, asked: Asked) {
 
 fn collect(args: &CheckArgs) -> Result<Case, Failure> {
     let path = Path::new(&args.target);
+    let hops = ways::hops(args)?;
     if !Address::looks_like_one(&args.target) || path.exists() {
+        if !hops.is_empty() {
+            return Err(Failure::Usage("--via probes a live server: give its URL, not a recording".into()));
+        }
         return Ok(open(path)?);
     }
     let address: Address = args.target.parse().map_err(|e| Failure::Usage(format!("{e}")))?;
@@ -130,5 +135,13 @@ fn collect(args: &CheckArgs) -> Result<Case, Failure> {
         limits: Limits { bytes: (args.max_scrape as usize) << 20, time: args.timeout },
         until: None,
     };
-    watching(&plan)
+    let probing = Probing::start(&plan.address, hops, &plan.access, args.model.as_ref());
+    let mut case = watching(&plan)?;
+    if let Some(probing) = probing {
+        case.paths = probing.finish()?;
+        let own: usize = case.paths.iter().map(|p| p.streams.len() + p.held.len()).sum();
+        case.notes
+            .push(format!("{own} requests of the window were probes of the ways to the server (--via)"));
+    }
+    Ok(case)
 }

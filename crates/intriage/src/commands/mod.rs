@@ -12,3 +12,4 @@ mod print;
 pub(crate) mod scoreboard;
 pub(crate) mod simulate;
 mod watching;
+mod ways;
