@@ -50,7 +50,7 @@ impl Arrivals {
         let mut reads: Vec<usize> = self.pieces.iter().map(|p| p.read).collect();
         reads.dedup();
         // Reads are numbered from one.
-        let sized = reads.iter().filter_map(|read| sizes.get(read.checked_sub(1)?)).map(|n| f64::from(*n));
+        let of_reads = reads.iter().filter_map(|read| sizes.get(read.checked_sub(1)?)).map(|n| f64::from(*n));
         StreamSeen {
             status: None,
             encoding: None,
@@ -62,7 +62,7 @@ impl Arrivals {
             gap_p50: median(gaps.clone()).map(Seconds),
             gap_max: gaps.into_iter().reduce(f64::max).map(Seconds),
             reads: u32::try_from(reads.len()).unwrap_or(u32::MAX),
-            bytes_per_read_p50: median(sized.collect()).map(Bytes),
+            bytes_per_read_p50: median(of_reads.collect()).map(Bytes),
             error: Some(self.reading.error.clone()).filter(|e| !e.is_empty()),
         }
     }
