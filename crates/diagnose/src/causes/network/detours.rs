@@ -20,6 +20,10 @@ pub(super) struct Detour {
     pub(super) says: String,
     /// What shows it.
     pub(super) fact: Fact,
+    /// What to change there.
+    pub(super) change: String,
+    /// What that costs.
+    pub(super) cost: &'static str,
 }
 
 impl Detour {
@@ -37,7 +41,7 @@ fn dead_address(e: &Evidence<'_>) -> Option<Detour> {
     if lost.get() < e.limit(Limit::ClientGap) {
         return None;
     }
-    let (dead, alive) = match family {
+    let (dead, record) = match family {
         Family::V6 => ("IPv6", "AAAA"),
         Family::V4 => ("IPv4", "A"),
     };
@@ -45,11 +49,21 @@ fn dead_address(e: &Evidence<'_>) -> Option<Detour> {
     let says =
         format!("the {dead} route to {} is dead: a client that tries it first loses {lost}", probe.url);
     let fact = format!(
-        "{} has {} A and {} AAAA: the {alive} address does not connect within {lost}, another one does",
+        "{} has {} A and {} AAAA: the {record} address does not connect within {lost}, another one does",
         probe.url, probe.resolved.a, probe.resolved.aaaa
     );
-    let fact = probed(&probe.url, fact, lost);
-    Some(Detour { url: probe.url.clone(), time: lost.get(), whole: lost.get() + answer, says, fact })
+    Some(Detour {
+        url: probe.url.clone(),
+        time: lost.get(),
+        whole: lost.get() + answer,
+        says,
+        fact: probed(&probe.url, fact, lost),
+        change: format!(
+            "mend the {dead} route to {}, or take its {record} record away until it is mended",
+            probe.url
+        ),
+        cost: "clients that have nothing else no longer find it",
+    })
 }
 
 /// Name, connection, handshake and the head of a small answer explain how much later a hop is.
@@ -75,8 +89,27 @@ fn slow_phases(e: &Evidence<'_>) -> Option<Detour> {
         Seconds(paths.direct.set_up),
         Seconds(head.max(0.0))
     );
-    let fact = probed(&hop.url, fact, Seconds(later));
-    Some(Detour { url: hop.url.clone(), time: later, whole: hop.set_up + hop.last, says, fact })
+    let new_only = hop.set_up - paths.direct.set_up >= e.limit(Limit::PathShare) * later;
+    Some(Detour {
+        url: hop.url.clone(),
+        time: later,
+        whole: hop.set_up + hop.last,
+        says,
+        fact: probed(&hop.url, fact, Seconds(later)),
+        change: if new_only {
+            format!(
+                "keep connections to {} open and use them again: a warm one is {} late",
+                hop.url,
+                Seconds(head.max(0.0))
+            )
+        } else {
+            format!(
+                "bring {} nearer to the server or to its clients: every message takes the detour",
+                hop.url
+            )
+        },
+        cost: if new_only { "none" } else { "another place for the hop" },
+    })
 }
 
 /// A hop that lets only so many through at once, where the server itself takes all.
@@ -96,8 +129,18 @@ fn waits_for_its_turn(e: &Evidence<'_>) -> Option<Detour> {
         "of {all} streams asked for at once through {}, {waited} began only when another had ended; straight all began at once",
         hop.url
     );
-    let fact = probed(&hop.url, fact, Seconds(longest));
-    Some(Detour { url: hop.url.clone(), time: longest, whole: longest + hop.last, says, fact })
+    Some(Detour {
+        url: hop.url.clone(),
+        time: longest,
+        whole: longest + hop.last,
+        says,
+        fact: probed(&hop.url, fact, Seconds(longest)),
+        change: format!(
+            "raise the limit of connections or workers of {} above the streams open at once",
+            hop.url
+        ),
+        cost: "memory of the hop; the engine gets the requests instead",
+    })
 }
 
 /// What the slowest hop showed instead.
@@ -142,6 +185,7 @@ mod tests {
         let j = straight().probed("https://llm.example", 0.051, 0.009, 32).but(dead_ipv6).judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
         assert!(j.says.contains("the IPv6 route to https://llm.example is dead"), "{}", j.says);
+        assert!(j.advice[0].change.contains("AAAA record"), "{:?}", j.advice);
     }
 
     #[test]

@@ -63,7 +63,10 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     match (Detour::worst(e), &e.paths) {
         (Some(detour), _) => {
             let impact = probe_impact(&detour.url, detour.time, detour.whole);
-            Weighing::new().requires(Test::Holds(detour.fact)).conclude(detour.says, impact)
+            Weighing::new()
+                .requires(Test::Holds(detour.fact))
+                .advise(detour.change, detour.cost)
+                .conclude(detour.says, impact)
         }
         (None, Ok(paths)) if e.clients.is_err() && paths.silent.is_empty() => {
             let impact = probe_impact(&paths.direct.url, 0.0, paths.direct.last);
