@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::gpu::GpuSurvey;
-use crate::{ClientRequest, Collected, HostSnapshot, Intent, Millis};
+use crate::{ClientRequest, Collected, HostSnapshot, Intent, Millis, PathProbe};
 
 /// All that was collected about one server over one window, and what its user wants of it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -30,6 +30,8 @@ pub struct Case {
     pub client: Vec<ClientRequest>,
     /// What each collector brought, and what was skipped and why.
     pub collected: Vec<Collected>,
+    /// Ways to the server, as probes found them.
+    pub paths: Vec<PathProbe>,
     /// What the collector wants a reader to know: what it skipped and why.
     pub notes: Vec<String>,
 }

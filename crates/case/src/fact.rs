@@ -52,6 +52,11 @@ pub enum Source {
     Scrape,
     /// Requests as their client saw them.
     Client,
+    /// A probe of a way to the server.
+    Probe {
+        /// The address probed.
+        url: String,
+    },
 }
 
 /// One value with what it means here.

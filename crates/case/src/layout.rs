@@ -2,11 +2,11 @@
 //!
 //! A folder of recordings and a case file share it, so one reader serves both:
 //! `metrics/<unix_ms>.txt`, `metrics/<unix_ms>.failed`, `endpoints/<path with / as __>.json`,
-//! `host/<unix_ms>/<kernel path>` (see [`host`]), `server.log`, `client.jsonl`, `cmdline.txt`, `dmon.txt`, `smi_q.txt`,
-//! `gpu.json`, and in a case file `case.json`.
+//! `host/<unix_ms>/<kernel path>` (see [`host`]), `server.log`, `client.jsonl`, `path.json`, `cmdline.txt`, `dmon.txt`,
+//! `smi_q.txt`, `gpu.json`, and in a case file `case.json`.
 //! `truth.json` is for the scoreboard; nothing here reads it.
 
-use crate::{Case, LogText, Millis, Scrape, ScrapeOutcome, client, host};
+use crate::{Case, LogText, Millis, Scrape, ScrapeOutcome, client, host, path};
 
 /// Puts one file of a recording where it belongs in the case; `false` if the name means nothing here.
 pub fn add(case: &mut Case, name: &str, bytes: Vec<u8>) -> bool {
@@ -33,6 +33,7 @@ pub fn add(case: &mut Case, name: &str, bytes: Vec<u8>) -> bool {
     match name {
         "cmdline.txt" => case.command_line = Some(text(bytes).trim().to_owned()).filter(|c| !c.is_empty()),
         "client.jsonl" => case.client = client::read(&text(bytes), &mut case.notes),
+        "path.json" => case.paths = path::read(&text(bytes), &mut case.notes),
         "dmon.txt" => case.gpu.dmon = Some(text(bytes)),
         "smi_q.txt" => case.gpu.smi_q = Some(text(bytes)),
         "gpu.json" => match serde_json::from_slice(&bytes) {
@@ -59,7 +60,8 @@ pub fn wants(name: &str) -> bool {
     if let Some(file) = name.strip_prefix("host/") {
         return host::place(file).is_some();
     }
-    matches!(name, "client.jsonl" | "cmdline.txt" | "dmon.txt" | "smi_q.txt" | "gpu.json") || is_log(name)
+    const PLAIN: [&str; 6] = ["client.jsonl", "path.json", "cmdline.txt", "dmon.txt", "smi_q.txt", "gpu.json"];
+    PLAIN.contains(&name) || is_log(name)
 }
 
 /// The files of a case, in a stable order: the inverse of [`add`].
@@ -90,6 +92,9 @@ pub fn files(case: &Case) -> Vec<(String, Vec<u8>)> {
     // A survey is numbers and text: it has a JSON form.
     if let Some(json) = case.gpu.survey.as_ref().and_then(|survey| serde_json::to_vec(survey).ok()) {
         files.push(("gpu.json".to_owned(), json));
+    }
+    if !case.paths.is_empty() {
+        files.push(("path.json".to_owned(), path::write(&case.paths).into_bytes()));
     }
     for (name, content) in
         [("cmdline.txt", &case.command_line), ("dmon.txt", &case.gpu.dmon), ("smi_q.txt", &case.gpu.smi_q)]
@@ -152,6 +157,7 @@ mod tests {
             ("host/2000/proc/stat", "cpu 2\n"),
             ("host/1000/proc/stat", "cpu 1\n"),
             ("host/1000/denied", ""),
+            ("path.json", r#"[{"url":"http://x","route":"via","resolved":{"a":1,"aaaa":0,"took":0.25}}]"#),
         ] {
             assert!(add(&mut case, name, content.into()), "{name}");
             assert!(wants(name), "{name}");
@@ -162,6 +168,7 @@ mod tests {
         assert_eq!(case.gpu.survey.as_ref().unwrap().cards[0].name.as_deref(), Some("NVIDIA H200"));
         assert_eq!(case.host.iter().map(|s| s.at.0).collect::<Vec<_>>(), [1000, 2000]);
         assert_eq!(case.host[0].text("proc/stat"), Some("cpu 1\n"));
+        assert_eq!(case.paths[0].resolved.took, crate::Seconds(0.25));
 
         let mut again = Case::default();
         for (name, bytes) in files(&case) {

@@ -10,6 +10,7 @@ use crate::account::Account;
 use crate::clients::Clients;
 use crate::floor::Floor;
 use crate::objectives::signal_of;
+use crate::paths::Paths;
 use crate::thresholds::{Limit, Thresholds};
 
 /// The evidence of one case, ready to be weighed.
@@ -30,6 +31,8 @@ pub struct Evidence<'a> {
     pub(crate) floor: Result<Floor, String>,
     /// What the clients saw, or why that is not known.
     pub(crate) clients: Result<Clients, String>,
+    /// What probes saw of the ways to the server, or why that is not known.
+    pub(crate) paths: Result<Paths, String>,
     scope: Option<Instance>,
     busy: Vec<usize>,
 }
@@ -45,6 +48,7 @@ impl<'a> Evidence<'a> {
             account: Account::default(),
             floor: Err(String::new()),
             clients: Err(String::new()),
+            paths: Paths::of(&observed.paths, thresholds),
             scope,
             busy: Vec::new(),
         };

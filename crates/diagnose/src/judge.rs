@@ -41,7 +41,7 @@ pub fn diagnose(case: &Case, thresholds: &Thresholds) -> Diagnosis {
     }
     let ids: Vec<&str> = held.iter().map(|h| h.cause.id).collect();
     let benign = benign(&e, &ids);
-    let (harmless, held) = split_by_objectives(held, &objectives);
+    let (harmless, held) = split_by_objectives(&e, held, &objectives);
     let held = rank(&e, held);
     let verdict = verdict(&e, &held, &cannot_tell, &objectives);
     let mut notes = observed.notes.clone();
@@ -79,11 +79,19 @@ fn all_met(objectives: &[ObjectiveResult]) -> bool {
 }
 
 /// A latency condition that moves no stated objective is a note, not an alarm.
-fn split_by_objectives(held: Vec<Held>, objectives: &[ObjectiveResult]) -> (Vec<Held>, Vec<Held>) {
+fn split_by_objectives(
+    e: &Evidence<'_>,
+    held: Vec<Held>,
+    objectives: &[ObjectiveResult],
+) -> (Vec<Held>, Vec<Held>) {
     let all_met = all_met(objectives);
     held.into_iter().partition(|h| {
         let on = h.judgement.impact.as_ref().map(|i| i.on);
-        all_met && matches!(on, Some(ImpactOn::Ttft | ImpactOn::Tpot | ImpactOn::E2e | ImpactOn::Throughput))
+        // The server's own figures say nothing about the way to it.
+        let unseen = h.cause.class == Class::Network && e.clients.is_err();
+        all_met
+            && !unseen
+            && matches!(on, Some(ImpactOn::Ttft | ImpactOn::Tpot | ImpactOn::E2e | ImpactOn::Throughput))
     })
 }
 

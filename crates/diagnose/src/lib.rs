@@ -14,6 +14,7 @@ mod floor;
 mod health;
 mod judge;
 mod objectives;
+mod paths;
 mod prediction;
 mod rank;
 mod segments;

@@ -62,6 +62,10 @@ thresholds! {
     ClientGap "client_gap" 0.1 Seconds "a client this much later than the server has something in between" "catalogue T.gap_abs";
     Compressed "compressed" 0.7 Ratio "chunks closer together than tokens are made were held back" "catalogue T.itl_compress";
     PathShare "path_share" 0.8 Ratio "connecting and the head of the answer explain the gap" "catalogue";
+    FewestPieces "fewest_pieces" 8.0 Count "pieces of a streamed answer from which its flow can be told" "own";
+    Flowing "flowing" 0.5 Ratio "reads over pieces of a stream below which even the direct way is clumped: two tokens a read" "own; 0.9 to 1.0 seen straight from vLLM";
+    AtOnce "at_once" 2.0 Count "reads in which a short answer arrives that was held back to its end" "own; 1 seen through nginx with gzip";
+    OwnTurn "own_turn" 0.5 Ratio "length of a stream over the time it waited from which it waited for its turn, and was not held back to its end" "own";
     NobodyWaits "nobody_waits" 0.5 Requests "fewer waiting than this on average is nobody" "own";
     ReplicaRoom "replica_room" 0.5 Ratio "an engine below half of its sequence cap has room for more" "own";
     EqualArrivals "equal_arrivals" 1.25 Ratio "fullest over mean engine by prompts: sharing them evenly gives no more" "own";

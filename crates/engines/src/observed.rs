@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use intriage_case::{
-    Aggregate, Case, ClientRequest, Histogram, Millis, ScrapeOutcome, Series, Signal, Source,
+    Aggregate, Case, ClientRequest, Histogram, Millis, PathProbe, ScrapeOutcome, Series, Signal, Source,
 };
 
 use crate::config::{Config, Setting, SettingValue, from_command_line, from_json};
@@ -70,6 +70,8 @@ pub struct Observed {
     pub host: Option<Host>,
     /// Requests as their client saw them.
     pub client: Vec<ClientRequest>,
+    /// Ways to the server, as probes found them.
+    pub paths: Vec<PathProbe>,
     /// What a reader should know about the evidence itself.
     pub notes: Vec<String>,
 }
@@ -80,6 +82,7 @@ pub fn read(case: &Case) -> Observed {
         gpu: read_gpu(&case.gpu),
         host: read_host(&case.host),
         client: case.client.clone(),
+        paths: case.paths.clone(),
         notes: case.notes.clone(),
         ..Observed::default()
     };

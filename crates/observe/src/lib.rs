@@ -10,6 +10,7 @@ pub mod host;
 mod http;
 mod live;
 mod machine;
+mod path;
 mod redact;
 mod tls;
 mod truth;
@@ -20,6 +21,9 @@ pub use folder::{MAX_FILE, OpenError, open, read_log, save};
 pub use http::{Access, FetchError, Limits};
 pub use live::{LiveError, Progress, Watch, asked_to_stop, watch};
 pub use machine::MachineWatch;
+#[doc(hidden)]
+pub use path::figures_of;
+pub use path::{MOST_HELD, PathPlan, probe, probe_all};
 pub use redact::redacted;
 pub use tls::{TlsError, tls_config};
 pub use truth::{Truth, TruthError, read_truth};

@@ -1,6 +1,6 @@
 //! A case made safe before anything of it is judged, printed or written.
 
-use intriage_case::{Case, HostSnapshot, LogText, Scrape, ScrapeOutcome};
+use intriage_case::{Case, HostSnapshot, LogText, PathProbe, Scrape, ScrapeOutcome};
 use intriage_redact::Redactor;
 
 /// The same case without keys, tokens, passwords, addresses, names of hosts and people, prompts and answers.
@@ -24,6 +24,7 @@ pub fn redacted(case: Case, redactor: &Redactor) -> Case {
                 request
             })
             .collect(),
+        paths: paths(case.paths, redactor),
         notes: case.notes.into_iter().map(text).collect(),
         ..case
     }
@@ -46,6 +47,13 @@ fn gpu(mut gpu: intriage_case::GpuEvidence, redactor: &Redactor) -> intriage_cas
         process.name = redactor.command_line(&process.name);
     }
     gpu
+}
+
+/// Ways name hosts and addresses throughout: the whole of them as JSON.
+fn paths(paths: Vec<PathProbe>, redactor: &Redactor) -> Vec<PathProbe> {
+    let safe = serde_json::to_string(&paths).map(|json| redactor.json(&json));
+    // A body that no longer fits its type is dropped rather than kept unsafe.
+    safe.and_then(|json| serde_json::from_str(&json)).unwrap_or_default()
 }
 
 /// A process's command line and environment by their own rules, everything else as text.

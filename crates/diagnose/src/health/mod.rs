@@ -24,7 +24,7 @@ pub struct Health {
     pub schema: String,
     /// The version that judged.
     pub intriage: String,
-    /// The worst state of all checks.
+    /// The worst state of the checks that could be made.
     pub state: State,
     /// Every check, part by part.
     pub checks: Vec<Check>,
@@ -73,7 +73,8 @@ pub fn health(case: &Case, thresholds: &Thresholds) -> Health {
     Health {
         schema: HEALTH_SCHEMA.into(),
         intriage: env!("CARGO_PKG_VERSION").into(),
-        state: checks.iter().map(|c| c.state).max().unwrap_or(State::Unknown),
+        // What nobody could tell does not make the rest worse; only where nothing is known it is the answer.
+        state: checks.iter().map(|c| c.state).filter(|s| *s != State::Unknown).max().unwrap_or(State::Unknown),
         checks,
         missing: missing(case),
         gpus,

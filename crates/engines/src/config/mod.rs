@@ -92,7 +92,8 @@ fn trust(source: &Source) -> u8 {
         | Source::Gpu { .. }
         | Source::Kernel { .. }
         | Source::Scrape
-        | Source::Client => 4,
+        | Source::Client
+        | Source::Probe { .. } => 4,
     }
 }
 

@@ -13,6 +13,7 @@ Examples:
   intriage check http://127.0.0.1:8000
   intriage check http://127.0.0.1:8000 --slo ttft.p95=500ms --slo itl.p95=50ms
   intriage check https://llm.example --bearer-token-file token --log server.log --save incident.case
+  intriage check http://10.0.0.7:8000 --via https://llm.example
   intriage check incident.case --format json
   intriage check fixtures/recordings/vllm-h200-maxseqs4";
 
@@ -55,6 +56,11 @@ pub(crate) struct CheckArgs {
     /// headers, first, last, gap_p50; chunks, tokens, status, error.
     #[arg(long, value_name = "FILE")]
     pub(crate) client: Option<PathBuf>,
+    /// A proxy, gateway or load balancer in front of the server (repeatable; from the server outwards). Sends a few
+    /// dozen short requests, straight to the server and through each hop in turn, with the same credentials, and tells
+    /// which hop holds answers back, is far away or lets only some through.
+    #[arg(long, value_name = "URL")]
+    pub(crate) via: Vec<String>,
     /// Save everything collected as a case file.
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,

@@ -13,6 +13,7 @@ use super::access::access;
 use super::keeping::{can_save, keep, redactor};
 use super::print;
 use super::watching::watching;
+use super::ways::{self, Probing};
 use crate::cli::{CheckArgs, ProfileArg};
 use crate::failure::{Failure, Outcome};
 use crate::settings::Settings;
@@ -101,9 +102,13 @@ fn apply_intent(case: &mut Case, asked: Asked) {
 
 fn collect(args: &CheckArgs) -> Result<(Case, Redactor), Failure> {
     let path = Path::new(&args.target);
+    let hops = ways::hops(args)?;
     if !Address::looks_like_one(&args.target) || path.exists() {
         if args.host {
             return Err(Failure::Usage("--host looks at this machine now: it goes with a URL".into()));
+        }
+        if !hops.is_empty() {
+            return Err(Failure::Usage("--via probes a live server: give its URL, not a recording".into()));
         }
         return Ok((open(path)?, redactor(None, None)));
     }
@@ -123,10 +128,17 @@ fn collect(args: &CheckArgs) -> Result<(Case, Redactor), Failure> {
         limits: Limits { bytes: (args.max_scrape as usize) << 20, time: args.timeout },
         until: None,
     };
+    let probing = Probing::start(&plan.address, hops, &plan.access, args.model.as_ref());
     let machine = args.host.then(MachineWatch::start);
     let mut case = watching(&plan)?;
     if let Some(machine) = machine {
         machine.stop(&mut case);
+    }
+    if let Some(probing) = probing {
+        case.paths = probing.finish()?;
+        let own: usize = case.paths.iter().map(|p| p.streams.len() + p.held.len()).sum();
+        case.notes
+            .push(format!("{own} requests of the window were probes of the ways to the server (--via)"));
     }
     Ok((case, redactor))
 }

@@ -15,3 +15,4 @@ mod print;
 pub(crate) mod scoreboard;
 pub(crate) mod simulate;
 mod watching;
+mod ways;

@@ -1,6 +1,7 @@
 //! The engine is well; what lies between it and its clients is not.
 
 mod between;
+mod detours;
 mod network_path_latency;
 mod proxy_response_buffering;
 

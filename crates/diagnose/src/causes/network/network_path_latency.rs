@@ -2,7 +2,8 @@
 
 use intriage_case::{Ratio, Seconds};
 
-use super::between::{clients_are_later, pieces_come_together, seen, way_impact};
+use super::between::{clients_are_later, pieces_come_together, probe_impact, seen, unseen, way_impact};
+use super::detours::{Detour, no_detour};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::clients::Clients;
 use crate::evidence::Evidence;
@@ -13,7 +14,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "network-path-latency",
     class: Class::Network,
     layer: Layer::Network,
-    summary: "Connecting, name look-up, distance or loss adds time outside the server.",
+    summary: "Connecting, name look-up, a dead route, distance, loss or a hop that lets only some through at once adds time outside the server.",
     symptoms: &[
         "every request is late by about the same time",
         "the client's first token is far behind the server's",
@@ -22,6 +23,8 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     confirmed_by: &[
         "connecting and the head of the answer take most of what the client waits beyond the server",
         "on a warm connection the gap shrinks to one round trip",
+        "an address that does not connect stands before one that does",
+        "through a hop a stream begins only when another has ended, straight they run side by side",
     ],
     refuted_by: &[
         "clients and server see the first token at about the same time",
@@ -37,13 +40,17 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     ],
     probe: Probe {
         name: "phases",
-        steps: "Time name look-up, connect, TLS, the head of the answer and the first event, on a new and on a warm connection, from the client and from beside the server.",
+        steps: "Time name look-up, connect, TLS, the head of the answer and the first event, on a new and on a warm connection, from the client and from beside the server: intriage check URL --via HOP.",
         if_so: "The phases before the first event explain the gap, and beside the server it is gone.",
         if_not: "The gap is there on the server's own machine, too.",
     },
     remedies: &[
         Remedy::any("keep connections open and use them again; HTTP/2", "none"),
         Remedy::any("serve from a region nearer to the users", "hardware"),
+        Remedy::any(
+            "a hop's limit of connections or workers: raise it above the streams open at once",
+            "memory of the hop",
+        ),
         Remedy::any("look for a dead IPv6 route, a far resolver, packet loss or a wrong MTU", "time"),
     ],
     effect: "The constant part of the first-token time goes away.",
@@ -53,6 +60,23 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 };
 
 fn judge(e: &Evidence<'_>) -> Judgement {
+    match (Detour::worst(e), &e.paths) {
+        (Some(detour), _) => {
+            let impact = probe_impact(&detour.url, detour.time, detour.whole);
+            Weighing::new()
+                .requires(Test::Holds(detour.fact))
+                .advise(detour.change, detour.cost)
+                .conclude(detour.says, impact)
+        }
+        (None, Ok(paths)) if e.clients.is_err() && paths.silent.is_empty() => {
+            let impact = probe_impact(&paths.direct.url, 0.0, paths.direct.last);
+            Weighing::new().requires(no_detour(paths)).conclude(String::new(), impact)
+        }
+        _ => by_clients(e),
+    }
+}
+
+fn by_clients(e: &Evidence<'_>) -> Judgement {
     let clients = &e.clients;
     let later = clients.as_ref().map_or(0.0, Clients::later);
     let says = format!(
@@ -70,7 +94,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
 fn phases_explain(e: &Evidence<'_>, clients: &Result<Clients, String>) -> Test {
     let clients = match clients {
         Ok(clients) => clients,
-        Err(why) => return Test::Unknown(why.clone()),
+        Err(why) => return Test::Unknown(unseen(e, why)),
     };
     let says = format!(
         "the head of an answer alone takes {} to arrive, the first token {} longer than at the server",
