@@ -49,6 +49,9 @@ pub fn add(case: &mut Case, name: &str, bytes: Vec<u8>) -> bool {
     true
 }
 
+/// Files with a name of their own.
+const PLAIN: [&str; 6] = ["client.jsonl", "path.json", "cmdline.txt", "dmon.txt", "smi_q.txt", "gpu.json"];
+
 /// Whether [`add`] would take a file of this name; lets a reader skip the rest unread.
 pub fn wants(name: &str) -> bool {
     if let Some(file) = name.strip_prefix("metrics/") {
@@ -60,7 +63,6 @@ pub fn wants(name: &str) -> bool {
     if let Some(file) = name.strip_prefix("host/") {
         return host::place(file).is_some();
     }
-    const PLAIN: [&str; 6] = ["client.jsonl", "path.json", "cmdline.txt", "dmon.txt", "smi_q.txt", "gpu.json"];
     PLAIN.contains(&name) || is_log(name)
 }
 

@@ -24,7 +24,7 @@ pub fn redacted(case: Case, redactor: &Redactor) -> Case {
                 request
             })
             .collect(),
-        paths: paths(case.paths, redactor),
+        paths: paths(&case.paths, redactor),
         notes: case.notes.into_iter().map(text).collect(),
         ..case
     }
@@ -50,8 +50,8 @@ fn gpu(mut gpu: intriage_case::GpuEvidence, redactor: &Redactor) -> intriage_cas
 }
 
 /// Ways name hosts and addresses throughout: the whole of them as JSON.
-fn paths(paths: Vec<PathProbe>, redactor: &Redactor) -> Vec<PathProbe> {
-    let safe = serde_json::to_string(&paths).map(|json| redactor.json(&json));
+fn paths(paths: &[PathProbe], redactor: &Redactor) -> Vec<PathProbe> {
+    let safe = serde_json::to_string(paths).map(|json| redactor.json(&json));
     // A body that no longer fits its type is dropped rather than kept unsafe.
     safe.and_then(|json| serde_json::from_str(&json)).unwrap_or_default()
 }

@@ -74,7 +74,12 @@ pub fn health(case: &Case, thresholds: &Thresholds) -> Health {
         schema: HEALTH_SCHEMA.into(),
         intriage: env!("CARGO_PKG_VERSION").into(),
         // What nobody could tell does not make the rest worse; only where nothing is known it is the answer.
-        state: checks.iter().map(|c| c.state).filter(|s| *s != State::Unknown).max().unwrap_or(State::Unknown),
+        state: checks
+            .iter()
+            .map(|c| c.state)
+            .filter(|s| *s != State::Unknown)
+            .max()
+            .unwrap_or(State::Unknown),
         checks,
         missing: missing(case),
         gpus,

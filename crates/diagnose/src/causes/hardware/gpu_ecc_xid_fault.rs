@@ -1,7 +1,7 @@
 //! The card's memory or the card itself is broken.
 
 use intriage_case::{Fact, Quantity, Ratio, Unit};
-use intriage_engines::Meaning;
+use intriage_engines::{Meaning, Xid, XidFault};
 
 use super::cards::{NO_CARDS, read};
 use crate::causes::shared::on_cpu;
@@ -84,6 +84,13 @@ fn broken(e: &Evidence<'_>) -> Test {
             return Test::Holds(counted(format!("GPU {} could not replace a bad memory row", card.index), 1));
         }
     }
+    let reported = e.observed.log.events.iter().filter(|event| event.meaning == Meaning::Xid);
+    let mut known = reported.filter_map(|event| Some((event, Xid::of(event.number?)?)));
+    if let Some((event, xid)) = known.find(|(_, xid)| xid.fault == XidFault::Hardware) {
+        let says = format!("the driver reported Xid {}: {}", xid.number, xid.meaning);
+        let value = Quantity::new(f64::from(event.count), Unit::Events);
+        return Test::Holds(Fact { source: event.source(), ..read(e, says, value) });
+    }
     if gpu.cards.iter().any(|c| c.ecc.volatile_uncorrected.is_some()) {
         return Test::Fails(fine(e));
     }
@@ -112,6 +119,19 @@ mod tests {
         let j = on(Card::h100().errors(12, 2).busy(0.9, 1755.0, ClockReasons(0)));
         assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
         assert!(j.says.contains("2 memory errors"), "{}", j.says);
+    }
+
+    #[test]
+    fn an_xid_of_the_hardware_is_enough_and_one_of_the_application_is_not() {
+        let with = |line: &str| {
+            let card = Card::h100().errors(0, 0).busy(0.9, 1755.0, ClockReasons(0));
+            Given::vllm("0.28.0").on_gpu().gauge(RequestsRunning, 8.0).cards(&[card]).log(line).judge(&CAUSE)
+        };
+        let lost = with("NVRM: Xid (PCI:0000:19:00): 79, pid=1234, GPU has fallen off the bus.\n");
+        assert_eq!(lost.outcome, Outcome::Confirmed, "{lost:#?}");
+        assert!(lost.says.contains("Xid 79"), "{}", lost.says);
+        // Scenario F44: an illegal access of the application's own making.
+        assert_eq!(with("NVRM: Xid (PCI:0000:19:00): 31, pid=1234, MMU Fault\n").outcome, Outcome::RuledOut);
     }
 
     #[test]
