@@ -21,7 +21,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     ],
     confirmed_by: &[
         "a quota stopped the server in more than 5 % of its scheduling periods",
-        "threads of the engine waited for a CPU for more than 5 % of the time",
+        "threads of the engine waited for a CPU for more than a tenth of the time",
     ],
     refuted_by: &["no quota stopped them and no thread of the engine waited for a CPU"],
     look_alikes: &[
