@@ -445,7 +445,7 @@ pub static RULES: &[Rule] = &[
         name: "tgi-text",
         what: "prompts and outputs as TGI's router logs them at debug",
         finds: Finds::Prompt { names: "input output", mark: "text_generation_router", extent: Extent::Rest },
-        source: "TGI's router/src/server.rs as published; the form of the line around it from memory",
+        source: "`Output:` from a published router/src/server.rs taken for TGI's, `Input:` from its fork LoRAX; the line around them from memory",
         hides: "2024-05-01T10:00:00.1Z DEBUG generate: text_generation_router::server: server.rs:159: Input: «What is it?»",
         keeps: "2024-05-01T10:00:00.1Z INFO text_generation_router: validation took 3 ms",
     },
