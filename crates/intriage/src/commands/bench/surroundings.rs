@@ -10,7 +10,7 @@ use intriage_case::{Case, ClientRequest, Intent, Millis, Seconds, Signal, Tokens
 use intriage_diagnose::{Diagnosis, Thresholds, diagnose};
 use intriage_engines::{Observed, read};
 use intriage_load::Observer;
-use intriage_observe::{Access, Address, Limits, LiveError, Progress, Watch, watch};
+use intriage_observe::{Access, Address, Limits, LiveError, Progress, Watch, redacted, watch};
 use intriage_record::{Beside, Tally, client_request};
 use intriage_whatif::predict;
 
@@ -180,8 +180,10 @@ pub(super) fn judge(
 ) -> Result<Option<Diagnosis>, Failure> {
     case.client = client;
     case.intent = Intent { objectives: plan::objectives(args)?, ..Intent::default() };
+    let redactor = redactor(Some(&access_with_key(&args.target.access)?), None);
+    let case = redacted(case, &redactor);
     if let Some(path) = &args.goals.save {
-        keep(&case, &redactor(Some(&access_with_key(&args.target.access)?), None), path)?;
+        keep(&case, &redactor, path)?;
     }
     if !args.goals.check {
         return Ok(None);
