@@ -5,16 +5,14 @@
 The last line is `N passed, N failed`; the exit status is 1 when anything failed.
 """
 
-import argparse
 import contextlib
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
-import tempfile
 
+from labkit.live import Tally, main, named
 from labkit.server import LAB, PYTHON, LabError, Server, session_processes
 
 PORT = 8439
@@ -91,11 +89,6 @@ def check(binary, work, name):
     return json.loads(done.stdout)
 
 
-def named(report):
-    """The primary cause."""
-    return (report["verdict"].get("primary") or {}).get("cause")
-
-
 def faults_with(report):
     """What is wrong with a verdict about a starved server."""
     if named(report) != CAUSE:
@@ -114,46 +107,21 @@ RUNS = (("alone", alone, faults_without), ("quota", quota, faults_with), ("neigh
 
 
 def run(binary, work):
-    """All runs; how many passed and failed."""
-    passed = failed = 0
-    server = Server(work / "vllm.log", PORT)
+    """All runs."""
+    tally, server = Tally(), Server(work / "vllm.log", PORT)
     try:
         server.warm_up()
         for name, fault, faults in RUNS:
             server.wait_until_empty()
             with fault(server):
                 report = check(binary, work, name)
-            reasons = list(faults(report))
-            passed, failed = passed + (not reasons), failed + bool(reasons)
-            print(f"{'FAIL' if reasons else 'PASS'} {name}: {report['verdict']['answer']}", flush=True)
             told = [f for part in ("findings", "ruled_out") for f in report[part] if f["cause"] == CAUSE]
-            for fact in told[0].get("for", told[0].get("because", [])) if told else []:
-                print(f"  {fact['says']}", flush=True)
-            for reason in reasons:
-                print(f"  {reason}", flush=True)
+            facts = told[0].get("for", told[0].get("because", [])) if told else []
+            tally.tell(name, report, list(faults(report)), [fact["says"] for fact in facts])
     finally:
         server.stop()
-    return passed, failed
-
-
-def main():
-    """Command line entry; returns the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--intriage", required=True, type=pathlib.Path, help="the binary to test")
-    parser.add_argument("--keep", action="store_true", help="keep logs and cases even when all passes")
-    args = parser.parse_args()
-    binary = args.intriage.resolve()
-    if not os.access(binary, os.X_OK):
-        parser.error(f"{binary} is not a program")
-    work = pathlib.Path(tempfile.mkdtemp(prefix="intriage-host-"))
-    passed, failed = run(binary, work)
-    if args.keep or failed:
-        print(f"logs and cases are in {work}")
-    else:
-        shutil.rmtree(work)
-    print(f"{passed} passed, {failed} failed", flush=True)
-    return 1 if failed else 0
+    return tally
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, "host", run))

@@ -5,17 +5,13 @@
 The last line is `N passed, N failed`; the exit status is 1 when anything failed.
 """
 
-import argparse
 import json
-import os
-import pathlib
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.request
 
+from labkit.live import Tally, main, named
 from labkit.server import LabError, Server
 
 PORT, HOP_PORT = 8437, 8438
@@ -105,11 +101,6 @@ def check(binary, work, name):
     return report, saved, done.returncode
 
 
-def named(report):
-    """The primary cause."""
-    return (report["verdict"].get("primary") or {}).get("cause")
-
-
 def faults_with(report, saved, code):
     """What is wrong with a verdict about a hop that holds answers back."""
     if named(report) != CAUSE or code != 1:
@@ -136,50 +127,22 @@ RUNS = (("buffering-on", "on", faults_with), ("buffering-off", "off", faults_wit
 
 
 def run(binary, work):
-    """Both runs; how many passed and failed."""
-    passed = failed = 0
-    server, nginx = Server(work / "vllm.log", PORT), Nginx(work)
+    """Both runs."""
+    tally, server, nginx = Tally(), Server(work / "vllm.log", PORT), Nginx(work)
     try:
         server.warm_up()
         for name, buffering, faults in RUNS:
             nginx.serve(buffering)
             server.wait_until_empty()
             report, saved, code = check(binary, work, name)
-            reasons = list(faults(report, saved, code))
-            passed, failed = passed + (not reasons), failed + bool(reasons)
-            print(f"{'FAIL' if reasons else 'PASS'} {name}: {report['verdict']['answer']}", flush=True)
-            for reason in reasons:
-                print(f"  {reason}", flush=True)
-            if reasons:
-                print(json.dumps(report, indent=1), flush=True)
+            tally.tell(name, report, list(faults(report, saved, code)))
     finally:
         try:
             nginx.stop()
         finally:
             server.stop()
-    return passed, failed
-
-
-def main():
-    """Command line entry; returns the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--intriage", required=True, type=pathlib.Path, help="the binary to test")
-    parser.add_argument("--keep", action="store_true", help="keep logs and cases even when all passes")
-    args = parser.parse_args()
-    binary = args.intriage.resolve()
-    if not os.access(binary, os.X_OK):
-        parser.error(f"{binary} is not a program")
-    work = pathlib.Path(tempfile.mkdtemp(prefix="intriage-path-"))
-    # nginx's workers run as another user and keep their temporary files here.
-    work.chmod(0o755)
-    passed, failed = run(binary, work)
-    if args.keep or failed:
-        print(f"logs and cases are in {work}")
-    else:
-        shutil.rmtree(work)
-    print(f"{passed} passed, {failed} failed", flush=True)
-    return 1 if failed else 0
+    return tally
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, "path", run))
