@@ -116,7 +116,14 @@ thresholds! {
     ForeignMemory "foreign_memory" 1_073_741_824.0 Bytes "memory of a stranger on the GPU that matters; a driver context takes half as much" "own; 0.5 GiB seen missing on an empty H200";
     LongE2e "long_e2e" 10.0 Seconds "an answer people would call slow" "own";
     Throttled "throttled" 0.05 Ratio "share of scheduling periods in which a quota stopped the server: each stop stalls a step for up to 100 ms" "catalogue T.cfs";
-    RunQueue "run_queue" 0.1 Ratio "share of the time a serving thread waits for a CPU: the loop misses its turn" "own; the catalogue's 0.05 was met by a healthy engine on two cores (0.049 seen), 0.27 beside four busy loops";
+    RunQueue "run_queue" 0.05 Ratio "share of the time a serving thread waits for a CPU that is worth a look; slow answers are blamed on it from worth_naming on" "catalogue T.runq; 0.05 to 0.06 seen at a healthy engine on two cores, 0.27 beside four busy loops";
+    LinkFull "link_full" 0.6 Ratio "PCIe traffic over what the slowed link carries: near its ceiling" "catalogue";
+    LinkIdle "link_idle" 0.1 Ratio "PCIe traffic over what the slowed link carries: it does not matter" "catalogue";
+    Stolen "stolen" 0.05 Ratio "share of the processors a hypervisor gives to others" "own";
+    SegmentsLost "segments_lost" 0.005 Ratio "share of TCP segments sent again from which loss is felt" "catalogue (network-path-latency)";
+    SmallShm "small_shm" 68_157_440.0 Bytes "65 MiB: Docker's default /dev/shm of 64 MiB is too small for several GPUs" "vLLM and NCCL documentation";
+    ShmLeft "shm_left" 0.02 Ratio "free share of /dev/shm below which it is full" "own";
+    FilesUsed "files_used" 0.8 Ratio "open files over their limit from which the next ones may be refused" "own";
     MemoryStall "memory_stall" 0.01 Ratio "share of the time in which everything waits for memory: any is seen in tokens" "catalogue T.psi_mem";
     ClockEvent "clock_event" 0.05 Ratio "share of busy moments with a slowdown bit; bits also flicker when clocks change" "catalogue T.clock_event (NVML)";
     HeatMargin "heat_margin" 3.0 Celsius "distance from the slowdown temperature at which nothing is left" "catalogue";

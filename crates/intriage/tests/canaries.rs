@@ -31,7 +31,8 @@ fn secrets(places: &[Place]) -> Vec<&'static str> {
 fn must_be_silent(what: &str, output: &Output, saved: &Path, planted: &[&str]) {
     let case = intriage_case::file::read(&fs::read(saved).unwrap()).unwrap();
     let files = layout::files(&case).into_iter().map(|(_, bytes)| bytes);
-    let texts = [output.stdout.clone(), output.stderr.clone(), case.notes.join("\n").into_bytes()];
+    let inside = format!("{:?} {:?} {:?}", case.target, case.collected, case.notes).into_bytes();
+    let texts = [output.stdout.clone(), output.stderr.clone(), inside];
     for text in files.chain(texts) {
         let text = String::from_utf8_lossy(&text);
         for secret in planted {

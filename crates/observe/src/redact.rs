@@ -1,6 +1,6 @@
 //! A case made safe before anything of it is judged, printed or written.
 
-use intriage_case::{Case, HostSnapshot, LogText, PathProbe, Scrape, ScrapeOutcome};
+use intriage_case::{Case, Collected, Gathered, HostSnapshot, LogText, PathProbe, Scrape, ScrapeOutcome};
 use intriage_redact::Redactor;
 
 /// The same case without keys, tokens, passwords, addresses, names of hosts and people, prompts and answers.
@@ -25,9 +25,21 @@ pub fn redacted(case: Case, redactor: &Redactor) -> Case {
             })
             .collect(),
         paths: paths(&case.paths, redactor),
+        collected: case.collected.into_iter().map(|part| inventory(part, redactor)).collect(),
         notes: case.notes.into_iter().map(text).collect(),
         ..case
     }
+}
+
+/// Names of files have people in them, and reasons have addresses.
+fn inventory(part: Collected, redactor: &Redactor) -> Collected {
+    let text = |text: String| redactor.text(&text).into_owned();
+    let outcome = match part.outcome {
+        Gathered::Whole => Gathered::Whole,
+        Gathered::Partly { why } => Gathered::Partly { why: text(why) },
+        Gathered::Skipped { why } => Gathered::Skipped { why: text(why) },
+    };
+    Collected { what: text(part.what), outcome, ..part }
 }
 
 fn scrape(scrape: Scrape, redactor: &Redactor) -> Scrape {
@@ -74,7 +86,7 @@ fn host(snapshot: HostSnapshot, redactor: &Redactor) -> HostSnapshot {
 mod tests {
     use std::collections::BTreeMap;
 
-    use intriage_case::{Millis, layout};
+    use intriage_case::{Bytes, Millis, Seconds, layout};
 
     use super::*;
 
@@ -93,6 +105,12 @@ mod tests {
             endpoints: BTreeMap::from([("/server_info".into(), format!(r#"{{"api_key":"{KEY}"}}"#))]),
             logs: vec![LogText { name: "server.log".into(), text: format!("api_key={KEY}\n") }],
             command_line: Some(format!("vllm serve m --api-key {KEY}")),
+            collected: vec![Collected {
+                what: format!("log /home/ann/{KEY}.log"),
+                outcome: Gathered::Skipped { why: format!("401 for Bearer {KEY}") },
+                took: Seconds(0.1),
+                size: Bytes(0.0),
+            }],
             notes: vec![format!("asked with Authorization: Bearer {KEY}")],
             host: vec![HostSnapshot {
                 at: Millis(1),
@@ -109,6 +127,8 @@ mod tests {
             assert!(!String::from_utf8_lossy(&bytes).contains(KEY), "{name}");
         }
         assert!(!safe.notes.concat().contains(KEY));
+        let inventory = format!("{:?}", safe.collected);
+        assert!(!inventory.contains(KEY) && !inventory.contains("ann"), "{inventory}");
         assert_eq!(safe.command_line.as_deref(), Some("vllm serve m --api-key [redacted]"));
     }
 }

@@ -159,6 +159,13 @@ pub struct NvLink {
     pub crc_errors: Option<u64>,
 }
 
+impl NvLink {
+    /// Packets repeated, recovered or lost since the driver started.
+    pub fn errors(&self) -> u64 {
+        [self.replays, self.recoveries, self.crc_errors].into_iter().flatten().fold(0, u64::saturating_add)
+    }
+}
+
 /// A process that holds GPU memory.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]

@@ -22,13 +22,11 @@ pub(super) fn checks(gpu: &GpuReadings, thresholds: &Thresholds) -> Vec<Check> {
             card,
             before: gpu.before.iter().find(|b| b.index == card.index),
             load: gpu.under_load(card),
+            nvlink_errors: gpu.nvlink_errors(card),
             alone: gpu.cards.len() == 1,
             thresholds,
         };
-        let looks: [fn(&Seen<'_>) -> Look; 8] =
-            [clocks, heat, power, link, memory, memory_errors, nvlinks, modes];
-        let names = ["clocks", "heat", "power", "pcie", "memory", "errors", "nvlink", "modes"];
-        all.extend(names.into_iter().zip(looks).map(|(check, look)| {
+        all.extend(LOOKS.iter().map(|(check, look)| {
             let Look { state, says, remedy } = look(&seen);
             Check { part: format!("GPU {} {name}", card.index), name: check, state, says, remedy }
         }));
@@ -36,10 +34,25 @@ pub(super) fn checks(gpu: &GpuReadings, thresholds: &Thresholds) -> Vec<Check> {
     all
 }
 
+type Looking = fn(&Seen<'_>) -> Look;
+
+/// What is looked at, in the order in which it is told.
+const LOOKS: [(&str, Looking); 8] = [
+    ("clocks", clocks),
+    ("heat", heat),
+    ("power", power),
+    ("pcie", link),
+    ("memory", memory),
+    ("errors", memory_errors),
+    ("nvlink", nvlinks),
+    ("modes", modes),
+];
+
 struct Seen<'a> {
     card: &'a GpuCard,
     before: Option<&'a GpuCard>,
     load: Option<UnderLoad>,
+    nvlink_errors: Option<u64>,
     alone: bool,
     thresholds: &'a Thresholds,
 }
@@ -248,16 +261,6 @@ fn memory_errors(seen: &Seen<'_>) -> Look {
 fn nvlinks(seen: &Seen<'_>) -> Look {
     let links = &seen.card.nvlinks;
     let up = links.iter().filter(|l| l.active == Some(true)).count();
-    let grown = |link: &intriage_case::gpu::NvLink| {
-        let before = seen.before?.nvlinks.iter().find(|b| b.link == link.link)?;
-        let sum = |l: &intriage_case::gpu::NvLink| {
-            l.replays
-                .unwrap_or(0)
-                .saturating_add(l.recoveries.unwrap_or(0))
-                .saturating_add(l.crc_errors.unwrap_or(0))
-        };
-        sum(link).checked_sub(sum(before)).filter(|n| *n > 0)
-    };
     if links.is_empty() {
         return good("no NVLink");
     }
@@ -271,8 +274,7 @@ fn nvlinks(seen: &Seen<'_>) -> Look {
     if up < links.len() {
         return wrong(State::Bad, format!("{up} of {} links are up", links.len()), FABRIC);
     }
-    let errors: u64 = links.iter().filter_map(grown).sum();
-    if errors > 0 {
+    if let Some(errors) = seen.nvlink_errors.filter(|n| *n > 0) {
         return wrong(State::Bad, format!("all {up} links are up, {errors} errors in the window"), FABRIC);
     }
     good(format!("all {up} links are up"))

@@ -1,6 +1,6 @@
 //! A machine's health: processors, memory, quotas, shared memory, files, network.
 
-use intriage_case::{Bytes, Quantity, Ratio, Unit};
+use intriage_case::{Quantity, Ratio, Unit};
 use intriage_engines::host::{Host, Limit as Most, ServingProcess};
 
 use super::{Check, State};
@@ -9,17 +9,17 @@ use crate::thresholds::{Limit, Thresholds};
 pub(super) fn checks(host: &Host, thresholds: &Thresholds) -> Vec<Check> {
     let mut all = vec![
         processors(host),
-        busy(host),
+        busy(host, thresholds),
         memory(host, thresholds),
         swap(host),
-        shared_memory(host),
+        shared_memory(host, thresholds),
         network(host, thresholds),
     ];
     for process in &host.processes {
         all.push(served_by(process));
         all.extend(quota(process, thresholds));
         all.extend(waiting(process, thresholds));
-        all.extend(files(process));
+        all.extend(files(process, thresholds));
     }
     all
 }
@@ -47,7 +47,7 @@ fn processors(host: &Host) -> Check {
     }
 }
 
-fn busy(host: &Host) -> Check {
+fn busy(host: &Host, thresholds: &Thresholds) -> Check {
     let Some(used) = host.cpu.busy else {
         return check("load", State::Unknown, "one look tells no use of the processors".into(), None);
     };
@@ -56,7 +56,7 @@ fn busy(host: &Host) -> Check {
         .and_then(|p| p.some)
         .map_or(String::new(), |s| format!("; something waited for a CPU {s} of the time"));
     let says = format!("processors {} busy{waits}", used.busy);
-    if used.stolen.get() > 0.05 {
+    if used.stolen.get() > thresholds.get(Limit::Stolen) {
         return check(
             "load",
             State::Attention,
@@ -125,14 +125,12 @@ fn swap(host: &Host) -> Check {
     }
 }
 
-fn shared_memory(host: &Host) -> Check {
-    /// Docker's default, too small for tensor parallelism.
-    const SMALL: f64 = 65.0 * 1_048_576.0;
+fn shared_memory(host: &Host, thresholds: &Thresholds) -> Check {
     let Some(space) = host.processes.iter().find_map(|p| p.shm).or(host.memory.shm) else {
         return check("shm", State::Unknown, "/dev/shm was not seen".into(), None);
     };
     let says = format!("/dev/shm has {} free of {}", space.free, space.total);
-    if space.total.get() <= SMALL {
+    if space.total.get() <= thresholds.get(Limit::SmallShm) {
         return check(
             "shm",
             State::Attention,
@@ -140,7 +138,7 @@ fn shared_memory(host: &Host) -> Check {
             Some("docker run --ipc=host or --shm-size 10g; several GPUs need it"),
         );
     }
-    if space.free < Bytes(space.total.get() * 0.02) {
+    if space.free.get() < space.total.get() * thresholds.get(Limit::ShmLeft) {
         return check("shm", State::Bad, says, Some("something fills /dev/shm: ls -la /dev/shm"));
     }
     check("shm", State::Good, says, None)
@@ -159,8 +157,7 @@ fn network(host: &Host, thresholds: &Thresholds) -> Check {
             Some("a longer backlog, or more front-end processes"),
         );
     }
-    // Half a percent of loss is felt.
-    let limit = thresholds.get(Limit::ErrorShare);
+    let limit = thresholds.get(Limit::SegmentsLost);
     match lost {
         Some(share) if share.get() > limit => {
             check("network", State::Attention, says, Some("look for loss on the way: ethtool -S, ip -s link"))
@@ -200,9 +197,9 @@ fn waiting(process: &ServingProcess, thresholds: &Thresholds) -> Option<Check> {
     Some(check("cpu wait", State::Attention, says, Some("cores of its own, or fewer neighbours")))
 }
 
-fn files(process: &ServingProcess) -> Option<Check> {
+fn files(process: &ServingProcess, thresholds: &Thresholds) -> Option<Check> {
     let (open, most) = (process.open_files?, process.open_files_limit?);
-    let near = f64::from(open) > 0.8 * f64::from(most);
+    let near = f64::from(open) > thresholds.get(Limit::FilesUsed) * f64::from(most);
     let of = |n: u32| Quantity::new(f64::from(n), Unit::Count);
     near.then(|| {
         check(

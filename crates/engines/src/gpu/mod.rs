@@ -4,7 +4,7 @@ mod dmon;
 mod smi_q;
 mod under_load;
 
-use intriage_case::gpu::{GpuCard, GpuPath, GpuSample};
+use intriage_case::gpu::{GpuCard, GpuPath, GpuSample, NvLink};
 use intriage_case::{Bytes, GpuEvidence, Ratio};
 
 pub use under_load::UnderLoad;
@@ -40,6 +40,14 @@ impl GpuReadings {
     /// Samples of one card in which some kernel ran.
     pub fn busy_samples(&self, index: u32) -> impl Iterator<Item = &GpuSample> {
         self.samples.iter().filter(move |s| s.index == index && s.util.is_some_and(|u| u.get() > 0.0))
+    }
+
+    /// Errors of a card's NVLinks that came in the window; `None` after a single look.
+    pub fn nvlink_errors(&self, card: &GpuCard) -> Option<u64> {
+        let before = self.before.iter().find(|b| b.index == card.index)?;
+        let then = |link: u32| before.nvlinks.iter().find(|l| l.link == link).map(NvLink::errors);
+        let grown = card.nvlinks.iter().filter_map(|l| l.errors().checked_sub(then(l.link)?));
+        Some(grown.fold(0, u64::saturating_add))
     }
 
     /// Mean share of time some kernel ran, over the seconds in which any did.

@@ -1,7 +1,6 @@
 //! NVLinks are down or repeat themselves.
 
-use intriage_case::gpu::{GpuCard, NvLink};
-use intriage_case::{Quantity, Ratio, Seconds, Signal, Unit};
+use intriage_case::{Quantity, Ratio, Seconds, Unit};
 use intriage_engines::Setting;
 
 use super::cards::{NO_CARDS, read};
@@ -85,7 +84,7 @@ fn serves_alone(e: &Evidence<'_>) -> Test {
         None if e.observed.gpu.count == Some(1) => {
             Test::Holds(read(e, "there is one GPU", Quantity::new(1.0, Unit::Count)))
         }
-        None => Test::Unknown(e.observed.why_missing(Signal::RequestsRunning)),
+        None => Test::Unknown("on how many GPUs the model runs is not stated".into()),
     }
 }
 
@@ -103,23 +102,13 @@ fn links(e: &Evidence<'_>) -> Test {
             let says = format!("GPU {} has {up} of {} NVLinks up", card.index, card.nvlinks.len());
             return Test::Holds(read(e, says, Quantity::new(up as f64, Unit::Count)));
         }
-        let before = gpu.before.iter().find(|b| b.index == card.index);
-        if let Some(errors) = before.map(|before| grown(card, before)).filter(|n| *n > 0) {
+        if let Some(errors) = gpu.nvlink_errors(card).filter(|n| *n > 0) {
             let says =
                 format!("the NVLinks of GPU {} repeated or lost {errors} packets in the window", card.index);
             return Test::Holds(read(e, says, Quantity::new(errors as f64, Unit::Events)));
         }
     }
     Test::Fails(read(e, "all NVLinks are up and their counters stand still", Ratio(1.0)))
-}
-
-/// Errors of all links that came in the window.
-fn grown(card: &GpuCard, before: &GpuCard) -> u64 {
-    let of = |l: &NvLink| {
-        [l.replays, l.recoveries, l.crc_errors].into_iter().flatten().fold(0, u64::saturating_add)
-    };
-    let then = |link: u32| before.nvlinks.iter().find(|l| l.link == link).map(of);
-    card.nvlinks.iter().filter_map(|l| of(l).checked_sub(then(l.link)?)).fold(0, u64::saturating_add)
 }
 
 #[cfg(test)]

@@ -60,10 +60,6 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 /// What a lane carries one way in bytes a second, by generation from 1. Source: PCI-SIG, after line coding.
 const LANE: [f64; 6] = [0.25e9, 0.5e9, 0.985e9, 1.969e9, 3.938e9, 7.563e9];
 
-/// Share of the link from which its traffic is near its ceiling, and below which it does not matter.
-const FULL: f64 = 0.6;
-const HARDLY: f64 = 0.1;
-
 struct Slow<'a> {
     card: Working<'a>,
     generation: (u32, u32),
@@ -107,10 +103,10 @@ fn judge(e: &Evidence<'_>) -> Judgement {
                 let gbs = rate.0.get() / 1e9;
                 let fact =
                     read(e, format!("{gbs:.1} GB/s cross it, {share} of what it still carries"), share);
-                if share.get() < HARDLY {
+                if share.get() < e.limit(Limit::LinkIdle) {
                     w.refuted_by(Test::Holds(fact))
                 } else {
-                    w.supports(Test::when(share.get() >= FULL, fact))
+                    w.supports(Test::when(share.get() >= e.limit(Limit::LinkFull), fact))
                 }
             }
             None => w

@@ -139,7 +139,7 @@ fn gets_too_little(
     };
     let says =
         format!("thread {} of process {} waited for a CPU {share} of the time", thread.name, process.pid);
-    Test::when(share.get() > e.limit(Limit::RunQueue), kernel(says, share, "schedstat"))
+    Test::when(share.get() >= e.limit(Limit::WorthNaming), kernel(says, share, "schedstat"))
 }
 
 #[cfg(test)]
