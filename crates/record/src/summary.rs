@@ -77,6 +77,9 @@ pub struct Beside {
     /// The mean time of a metrics scrape beside the load: what network and front end take for a request that needs no
     /// model, and so a measure of the way back.
     pub scrape: Option<Seconds>,
+    /// What the server's front end can have added to the mean by waiting for a CPU: the share of the time it waited, of
+    /// the mean life of a request. Only where its machine was looked at.
+    pub cpu_wait: Option<Seconds>,
     /// Answer tokens by the server's counter.
     pub server_output_tokens: Option<Tokens>,
     /// Answer tokens by the client's count, warm-up and failures included.
@@ -88,9 +91,11 @@ pub struct Beside {
 }
 
 impl Beside {
-    /// What network and front end account for at most: the way there, the way back, and the client's own error.
+    /// What network and front end account for at most: the way there, the way back, waiting for a CPU, and the client's
+    /// own error.
     pub fn share(&self, client_error: Option<Seconds>) -> Option<Seconds> {
-        Some(Seconds(self.path?.0 + self.scrape?.0 + client_error?.0))
+        let wait = self.cpu_wait.unwrap_or_default();
+        Some(Seconds(self.path?.0 + self.scrape?.0 + client_error?.0 + wait.0))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use intriage_case::{Nanos, Objective, ObjectiveMetric, Seconds, Tokens};
+use intriage_case::{Nanos, Objective, ObjectiveMetric, Ratio, Seconds, Tokens};
 
 use crate::event::{Finished, Outcome};
 use crate::figures::{Figures, gaps};
@@ -171,14 +171,18 @@ impl Tally {
         output: Option<Tokens>,
         input: Option<Tokens>,
         scrape: Option<Seconds>,
+        front_end_waits: Option<Ratio>,
     ) -> Beside {
         let client_ttft = self.all_ttft.mean();
+        let life = self.groups.get(&GroupKey::All).and_then(|all| all.e2e.mean());
         Beside {
             server_ttft,
             client_ttft,
             between: client_ttft.zip(server_ttft).map(|(c, s)| c - s),
             path: self.all_ttfb.mean(),
             scrape,
+            // All of its waiting, of which each request in flight had a part: by Little's law this much of a life.
+            cpu_wait: front_end_waits.zip(life).map(|(share, life)| Seconds(share.get() * life.0)),
             server_output_tokens: output,
             client_output_tokens: Tokens(self.all_output as f64),
             server_input_tokens: input,

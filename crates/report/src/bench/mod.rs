@@ -235,7 +235,10 @@ impl Page {
             let path = match (beside.path, beside.scrape, beside.share(client_error)) {
                 (Some(path), Some(scrape), Some(share)) => {
                     let verdict = if between <= share { "explain it" } else { "do not explain it" };
-                    format!("; network and front end {verdict} (first byte {path}, a scrape {scrape})")
+                    let wait = beside.cpu_wait.map_or_else(String::new, |wait| {
+                        format!(", its front end's wait for a CPU at most {wait}")
+                    });
+                    format!("; network and front end {verdict} (first byte {path}, a scrape {scrape}{wait})")
                 }
                 (Some(path), ..) => format!("; the first byte took {path}"),
                 (None, ..) => String::new(),

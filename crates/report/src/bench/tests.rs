@@ -116,6 +116,24 @@ fn a_search_says_what_holds_what_binds_and_whose_limit_it_is() {
 }
 
 #[test]
+fn a_front_end_that_waits_for_a_cpu_explains_late_tokens() {
+    let (header, tally, client, _) = run();
+    let mut summary = Summary::of(&header, &tally, Some(&client));
+    // Our 60 ms against the server's 20: 2 ms to the first byte, 3 ms for a scrape.
+    let mut text = |waits: Option<f64>| {
+        let waits = waits.map(intriage_case::Ratio);
+        summary.beside = Some(tally.beside(Some(Seconds(0.02)), None, None, Some(Seconds(0.003)), waits));
+        told(&bench_text(&summary, &[], None))
+    };
+    assert!(text(None).contains("front end do not explain it"), "{}", text(None));
+    // Half of a life of 150 ms, and of those that failed.
+    let waiting = text(Some(0.5));
+    assert!(waiting.contains("front end explain it"), "{waiting}");
+    assert!(waiting.contains("wait for a CPU at most"), "{waiting}");
+    assert!(text(Some(0.01)).contains("front end do not explain it"));
+}
+
+#[test]
 fn the_names_that_scripts_rely_on_are_there() {
     let (header, tally, client, _) = run();
     let summary = Summary::of(&header, &tally, Some(&client));

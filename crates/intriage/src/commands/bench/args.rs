@@ -260,6 +260,9 @@ pub(crate) struct GoalArgs {
     /// Watch the server's own metrics meanwhile and end with the diagnosis.
     #[arg(long)]
     pub(crate) check: bool,
+    /// Look at this machine's kernel and GPUs meanwhile: the server runs here.
+    #[arg(long, requires = "watching")]
+    pub(crate) host: bool,
     /// Where the metrics are, if not at the server's /metrics.
     #[arg(long, value_name = "URL", requires = "watching")]
     pub(crate) metrics_url: Option<String>,

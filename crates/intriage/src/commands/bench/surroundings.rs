@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use intriage_case::{Case, ClientRequest, Intent, Millis, Seconds, Signal, Tokens};
+use intriage_case::{Case, ClientRequest, Intent, Millis, Ratio, Seconds, Signal, Tokens};
 use intriage_diagnose::{Diagnosis, Thresholds, diagnose};
+use intriage_engines::host::{Role, ServingProcess};
 use intriage_engines::{Observed, read};
 use intriage_load::Observer;
-use intriage_observe::{Access, Address, Limits, LiveError, Progress, Watch, redacted, watch};
+use intriage_observe::{Access, Address, Limits, LiveError, MachineWatch, Progress, Watch, redacted, watch};
 use intriage_record::{Beside, Tally, client_request};
 use intriage_whatif::predict;
 
@@ -34,6 +35,7 @@ pub(super) struct Watched {
     until: Arc<AtomicBool>,
     thread: JoinHandle<Result<Case, LiveError>>,
     scrapes: Arc<Mutex<Vec<Duration>>>,
+    machine: Option<MachineWatch>,
 }
 
 /// What was seen of the server while the load ran.
@@ -85,7 +87,7 @@ pub(super) fn begin(args: &BenchArgs) -> Result<Option<Watched>, Failure> {
         .spawn(body)
         .map_err(|e| Failure::Load(format!("cannot watch the metrics: {e}")))?;
     wait_for_first(&told);
-    Ok(Some(Watched { until, thread, scrapes }))
+    Ok(Some(Watched { until, thread, scrapes, machine: args.goals.host.then(MachineWatch::start) }))
 }
 
 /// Counters must be read before the first request, or its tokens are missing from the difference.
@@ -100,7 +102,10 @@ impl Watched {
         thread::sleep(SETTLE);
         self.until.store(true, Ordering::Relaxed);
         match self.thread.join() {
-            Ok(Ok(case)) => {
+            Ok(Ok(mut case)) => {
+                if let Some(machine) = self.machine {
+                    machine.stop(&mut case);
+                }
                 let times = self.scrapes.lock().unwrap_or_else(PoisonError::into_inner);
                 Some(Seen { case, scrape: mean_beside_load(&times) })
             }
@@ -165,7 +170,16 @@ pub(super) fn beside(observed: &Observed, tally: &Tally, scrape: Option<Seconds>
         delta(observed, Signal::TokensGenerated).map(Tokens),
         delta(observed, Signal::TokensPrompt).map(Tokens),
         scrape,
+        front_end_waits(observed),
     )
+}
+
+/// Share of the time that the front end waited for a CPU: of the one that waited most, where there are several.
+fn front_end_waits(observed: &Observed) -> Option<Ratio> {
+    let host = observed.host.as_ref()?;
+    let main = |p: &ServingProcess| p.threads.iter().find(|t| t.tid == p.pid)?.run_queue_delay;
+    let takes_requests = |p: &&ServingProcess| matches!(p.role(), Some(Role::FrontEnd | Role::Server));
+    host.processes.iter().filter(takes_requests).filter_map(main).max_by(|a, b| a.get().total_cmp(&b.get()))
 }
 
 fn delta(observed: &Observed, signal: Signal) -> Option<f64> {
