@@ -3,7 +3,7 @@
 use intriage_case::{Bytes, Seconds, Signal, Tokens};
 use intriage_engines::Setting;
 use intriage_physics::bounds::formulas;
-use intriage_physics::{Deployment, FlopPerSecond, Gpu, Math, gpu, known};
+use intriage_physics::{Deployment, FlopPerSecond, Gpu, Math, ModelShape, gpu, known};
 
 use crate::evidence::Evidence;
 
@@ -34,7 +34,7 @@ pub(crate) struct Floor {
 
 /// What is known of the model.
 enum Model {
-    Shape(Box<intriage_physics::ModelShape>),
+    Shape(Box<ModelShape>),
     /// From the start-up log: bytes of weights and of KV per token on each GPU; taken as dense.
     Sizes {
         weights: Bytes,
@@ -143,7 +143,26 @@ fn listed(name: &str) -> &str {
     first.split_once(": ").map_or(first, |(_, name)| name)
 }
 
+/// The model's own configuration, where the case has it and it can be computed with: it knows experts, sliding windows
+/// and compressed attention, which sizes in a log do not tell.
+fn configured(e: &Evidence<'_>) -> Option<ModelShape> {
+    let files = e.observed.model.as_ref()?;
+    let shape = ModelShape::from_config_json(files.config.as_deref()?).ok()?;
+    let asked = e.observed.config.text(Setting::Quantization);
+    // Said beside the configuration, where the shape does not look.
+    let beside = files.quantization.as_deref().and_then(|how| how.strip_prefix("modelopt "));
+    match (beside, &files.quantization, asked) {
+        (Some(format), ..) => shape.with_weights(&format.to_ascii_lowercase()).ok(),
+        // The checkpoint's own quantization is in the shape already; one that the server adds is not.
+        (None, None, Some(format)) => shape.with_weights(format).ok(),
+        _ => Some(shape),
+    }
+}
+
 fn model(e: &Evidence<'_>) -> Result<Model, String> {
+    if let Some(shape) = configured(e) {
+        return Ok(Model::Shape(Box::new(shape)));
+    }
     let (weights, pool) = (e.setting(Setting::WeightBytes), e.setting(Setting::KvBytes));
     // A pool cut by hand is smaller than the memory the log speaks of; the log also says what was possible.
     let tokens = if e.setting(Setting::KvBlocksOverride).is_some() {
