@@ -241,6 +241,29 @@ mod tests {
     }
 
     #[test]
+    fn the_models_own_configuration_is_enough_and_comes_before_sizes_in_a_log() {
+        const CONFIG: &str = r#"{"model_type":"llama","hidden_size":4096,"num_hidden_layers":32,
+            "num_attention_heads":32,"num_key_value_heads":8,"intermediate_size":14336,"vocab_size":128256,
+            "torch_dtype":"bfloat16"}"#;
+        let given = Given::vllm("0.26.0")
+            .smi_q("NVIDIA H200")
+            .pool(930_000.0)
+            .gauge(RequestsRunning, 10.0)
+            .gauge(KvUsage, 0.01)
+            .observed(LatencyItl, &[(0.008, 10_000.0)])
+            .observed(TokensPromptEach, &[(512.0, 100.0)]);
+        assert!(floor(&given).unwrap_err().contains("how large the model is"));
+        // 8.03e9 parameters of 2 bytes, less the embedding that is looked up, at 4.8 TB/s.
+        let known = floor(&given.model_config(CONFIG)).unwrap();
+        assert!((known.weights - 3.13e-3).abs() < 0.05e-3, "{known:?}");
+        let smaller = eight_b().smi_q("NVIDIA H200").model_config(&CONFIG.replace("14336", "7168"));
+        let half = floor(&smaller).unwrap();
+        assert!(half.weights < 2.5e-3, "{half:?}");
+        let damaged = floor(&eight_b().smi_q("NVIDIA H200").model_config("{}")).unwrap();
+        assert!((damaged.weights - 3.35e-3).abs() < 0.05e-3, "{damaged:?}");
+    }
+
+    #[test]
     fn a_pace_that_beats_the_bound_refutes_the_bound() {
         let impossible = eight_b().smi_q("NVIDIA H200").observed(LatencyItl, &[(0.002, 10_000.0)]);
         assert!(floor(&impossible).unwrap_err().contains("not what it seems"));

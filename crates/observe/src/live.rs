@@ -160,9 +160,8 @@ fn inventory(case: &mut Case, asked: &Asked, budget: Budget, in_time: bool, star
     let failed = (failed > 0).then(|| format!("{failed} of {all} scrapes failed"));
     let full = (size >= budget.size).then(|| format!("scraping ended at its budget of {}", budget.size));
     let why: Vec<String> = failed.into_iter().chain(full).chain(cut.clone()).collect();
-    let outcome = |why: Vec<String>| match why.is_empty() {
-        true => Gathered::Whole,
-        false => Gathered::Partly { why: why.join("; ") },
+    let outcome = |why: Vec<String>| {
+        if why.is_empty() { Gathered::Whole } else { Gathered::Partly { why: why.join("; ") } }
     };
     case.collected.push(Collected {
         what: "metrics".into(),

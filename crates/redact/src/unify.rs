@@ -25,15 +25,18 @@ impl Unifier {
     ) -> BTreeMap<String, String> {
         let mut renamed = BTreeMap::new();
         for pseudonym in found {
-            let Some((kind, _)) = pseudonym.rsplit_once('-') else { continue };
+            let Some(((kind, _), (of, _))) = pseudonym.rsplit_once('-').zip(pseudonyms::read(pseudonym))
+            else {
+                continue;
+            };
             let original = list.and_then(|list| list.originals.get(pseudonym));
-            let key = original.map(|original| (kind.to_owned(), original.to_ascii_lowercase()));
+            let key = original.map(|original| (kind.to_owned(), of.canonical(original)));
             let known = key.as_ref().and_then(|key| self.by_original.get(key)).cloned();
             let name = known.unwrap_or_else(|| self.free(kind, pseudonym));
             self.taken.insert(name.clone());
             if let (Some(key), Some(original)) = (key, original) {
                 self.by_original.insert(key, name.clone());
-                self.map.originals.insert(name.clone(), original.clone());
+                self.map.originals.entry(name.clone()).or_insert_with(|| original.clone());
             }
             if name != *pseudonym {
                 renamed.insert(pseudonym.clone(), name);

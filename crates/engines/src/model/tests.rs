@@ -37,7 +37,7 @@ fn a_plain_checkpoint_tells_dtype_and_no_quantization() {
     assert!(!model.generation.contains_key("transformers_version"));
     assert_eq!(
         model.line(),
-        "meta-llama/Llama-3.1-8B, LlamaForCausalLM, bfloat16, quantization none, 16 GB of weights in 2 files, \
+        "meta-llama/Llama-3.1-8B, LlamaForCausalLM, bfloat16, quantization none, 14.9 GiB of weights in 2 files, \
          template sha256 e3b0c44298fc"
     );
 }

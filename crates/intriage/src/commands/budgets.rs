@@ -2,11 +2,11 @@
 //!
 //! | collector | time | size |
 //! |---|---|---|
-//! | metrics, endpoints | the window and 3 s | 64 MiB |
-//! | gpu, host | the window and 3 s (`observe`) | 16 MiB, 64 MiB |
-//! | path | the window and 3 s | 8 MiB |
+//! | metrics, endpoints | the window and 2 s | 64 MiB |
+//! | gpu, host | as long as the metrics, and 2 s (`observe`) | 16 MiB, 64 MiB |
+//! | path | the window and 2 s | 8 MiB |
 //! | model | 5 s, beside the window | 4 MiB kept |
-//! | each log | 3 s after the window | `--max-log`, 8 MiB unless said |
+//! | each log | 3 s from the window's end | `--max-log`, 8 MiB unless said |
 //!
 //! With the window of 10 s that `collect` has, all of it ends within 15 s.
 
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use intriage_case::{Budget, Bytes, Seconds};
 
 /// How much longer than the window something may take.
-const GRACE: Duration = Duration::from_secs(3);
+const GRACE: Duration = Duration::from_secs(2);
 
 /// Most time for reading one log.
 pub(super) const LOG_TIME: Duration = Duration::from_secs(3);

@@ -30,8 +30,11 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
     let logs = sources(&args.log)?;
     let files = logs.iter().filter_map(|log| if let LogSource::File(path) = log { Some(path) } else { None });
     for path in files.chain(&args.client) {
-        std::fs::metadata(path)
-            .map_err(|e| Failure::File { path: path.display().to_string(), why: e.to_string() })?;
+        let opened = std::fs::metadata(path).and_then(|kind| {
+            // Opening a pipe waits for who writes into it; that can be later.
+            if kind.is_file() { std::fs::File::open(path).map(drop) } else { Ok(()) }
+        });
+        opened.map_err(|e| Failure::File { path: path.display().to_string(), why: e.to_string() })?;
     }
     if let Some(path) = &args.save {
         can_save(path)?;

@@ -1,6 +1,6 @@
 //! `intriage collect [URL]`: evidence only, into one redacted case file.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use intriage_case::{Bytes, Case, Collected, Gathered, Target};
 use intriage_observe::{Address, Limits, MachineWatch, Watch, redacted};
@@ -8,7 +8,7 @@ use intriage_report::inventory_text;
 
 use super::access::access;
 use super::budgets;
-use super::collecting::{Collecting, logs, sources};
+use super::collecting::{Collecting, Logs, sources};
 use super::keeping::{can_save, keep, redactor};
 use super::print;
 use super::watching::watching;
@@ -42,6 +42,8 @@ pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
         redactor = redactor.keep_prompts();
     }
     let began = Instant::now();
+    let watched = address.is_some() || args.host;
+    let logs = Logs::start(sources, args.max_log, if watched { args.window } else { Duration::ZERO });
     let model = Collecting::model(args.model_path.as_deref(), args.host);
     let probing = address.as_ref().and_then(|direct| Probing::start(direct, hops, &access, None));
     let machine = args.host.then(MachineWatch::start);
@@ -71,7 +73,7 @@ pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
     if let Some(model) = model {
         model.finish(&mut case);
     }
-    logs(&mut case, sources, args.max_log, args.window);
+    logs.finish(&mut case);
     if let Some(flags) = &args.engine_args {
         case.command_line = Some(flags.clone());
     }

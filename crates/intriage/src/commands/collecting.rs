@@ -1,11 +1,11 @@
 //! Collectors that run beside the watch or after it, each cut at its own budget.
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use intriage_case::model::ModelFiles;
-use intriage_case::{Budget, Bytes, Case, Collected, Gathered};
+use intriage_case::{Budget, Bytes, Case, Collected, Gathered, Seconds};
 use intriage_observe::{LogError, LogLimits, LogSource, TakenLog, find_model, read_model_files};
 
 use super::budgets;
@@ -39,12 +39,11 @@ impl<T: Send + 'static> Collecting<T> {
     }
 
     /// Its line of the inventory.
-    fn told(&self, what: &str, outcome: Gathered, size: usize, done: Option<Instant>) -> Collected {
-        let took = done.unwrap_or_else(Instant::now).saturating_duration_since(self.began);
+    fn told(&self, what: &str, outcome: Gathered, size: usize, took: Duration) -> Collected {
         Collected {
             what: what.into(),
             outcome,
-            took: intriage_case::Seconds(took.as_secs_f64()),
+            took: Seconds(took.as_secs_f64()),
             size: Bytes(size as f64),
             budget: Some(self.budget),
         }
@@ -75,9 +74,9 @@ impl Collecting<Model> {
                     why => Gathered::Partly { why },
                 };
                 case.model = Some(files);
-                self.told("model", outcome, size, Some(done))
+                self.told("model", outcome, size, done - self.began)
             }
-            Err(why) => self.told("model", Gathered::Skipped { why }, 0, None),
+            Err(why) => self.told("model", Gathered::Skipped { why }, 0, self.began.elapsed()),
         };
         case.collected.push(told);
     }
@@ -94,32 +93,62 @@ pub(super) fn sources(arguments: &[PathBuf]) -> Result<Vec<LogSource>, Failure> 
     Ok(sources)
 }
 
-/// Takes all logs at once, after the window so that what happened in it is seen.
-pub(super) fn logs(case: &mut Case, sources: Vec<LogSource>, max_mib: u32, window: Duration) {
-    let limits = LogLimits {
-        bytes: (max_mib as usize) << 20,
-        time: Some(budgets::LOG_TIME),
-        since: window.max(budgets::JOURNAL),
-    };
-    let started: Vec<(String, Collecting<Result<TakenLog, LogError>>)> = sources
-        .into_iter()
-        .map(|source| {
-            let what = format!("log {source}");
-            (what, Collecting::start(budgets::log(limits.bytes), move || source.take(&limits)))
-        })
-        .collect();
-    for (what, log) in started {
-        // It ends by itself in time; the second more is for the thread to say so.
-        let taken = log.wait(budgets::LOG_TIME + Duration::from_secs(1));
-        let told = match taken.and_then(|(taken, done)| Ok((taken.map_err(|e| e.to_string())?, done))) {
-            Ok((taken, done)) => {
-                let outcome = taken.cut.map_or(Gathered::Whole, |why| Gathered::Partly { why });
-                let told = log.told(&what, outcome, taken.log.text.len(), Some(done));
-                case.add_log(taken.log);
-                told
-            }
-            Err(why) => log.told(&what, Gathered::Skipped { why }, 0, None),
+/// Logs under way.
+pub(super) struct Logs {
+    parts: Vec<(String, Collecting<Read>)>,
+    /// Dropped to say that nothing is worth waiting for any more.
+    go: Vec<Sender<()>>,
+    delay: Duration,
+}
+
+/// A log, and when reading it began.
+type Read = (Result<TakenLog, LogError>, Instant);
+
+impl Logs {
+    /// Takes all logs at once after `delay`, the window, so that what happens in it is seen: whatever else hangs by then.
+    pub(super) fn start(sources: Vec<LogSource>, max_mib: u32, delay: Duration) -> Self {
+        let limits = LogLimits {
+            bytes: (max_mib as usize) << 20,
+            time: Some(budgets::LOG_TIME),
+            since: delay.max(budgets::JOURNAL),
         };
-        case.collected.push(told);
+        let mut logs = Self { parts: Vec::new(), go: Vec::new(), delay };
+        for source in sources {
+            let (go, told) = mpsc::channel::<()>();
+            logs.go.push(go);
+            let what = format!("log {source}");
+            let work = move || {
+                // Told, or the window is over: both mean now.
+                let _ = told.recv_timeout(delay);
+                let began = Instant::now();
+                (source.take(&limits), began)
+            };
+            logs.parts.push((what, Collecting::start(budgets::log(limits.bytes), work)));
+        }
+        logs
+    }
+
+    /// Adds them to the case.
+    pub(super) fn finish(self, case: &mut Case) {
+        drop(self.go);
+        // Each ends by itself in time; the second more is for the thread to say so.
+        let until = Instant::now() + budgets::LOG_TIME + Duration::from_secs(1);
+        for (what, log) in self.parts {
+            let longest =
+                (until.saturating_duration_since(log.began)).min(self.delay + budgets::LOG_TIME * 2);
+            let told = match log.wait(longest) {
+                Ok(((Ok(taken), began), done)) => {
+                    let outcome = taken.cut.map_or(Gathered::Whole, |why| Gathered::Partly { why });
+                    let told = log.told(&what, outcome, taken.log.text.len(), done - began);
+                    case.add_log(taken.log);
+                    told
+                }
+                Ok(((Err(why), began), done)) => {
+                    log.told(&what, Gathered::Skipped { why: why.to_string() }, 0, done - began)
+                }
+                Err(why) => log.told(&what, Gathered::Skipped { why }, 0, budgets::LOG_TIME),
+            };
+            case.collected.push(told);
+        }
     }
 }
