@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::gpu::GpuSurvey;
-use crate::{ClientRequest, Collected, HostSnapshot, Intent, Millis, PathProbe};
+use crate::model::ModelFiles;
+use crate::{ClientRequest, Collected, HostSnapshot, Intent, Millis, PathProbe, Replica};
 
 /// All that was collected about one server over one window, and what its user wants of it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -28,12 +29,18 @@ pub struct Case {
     pub host: Vec<HostSnapshot>,
     /// Requests as their client saw them.
     pub client: Vec<ClientRequest>,
+    /// The model's files on the serving machine.
+    pub model: Option<ModelFiles>,
+    /// Other servers of the same deployment, each with evidence of its own; what is judged is the rest of this case.
+    pub replicas: Vec<Replica>,
     /// What each collector brought, and what was skipped and why.
     pub collected: Vec<Collected>,
     /// Ways to the server, as probes found them.
     pub paths: Vec<PathProbe>,
     /// What the collector wants a reader to know: what it skipped and why.
     pub notes: Vec<String>,
+    /// Whether its writer made it safe; an old or foreign case may be so and not say it.
+    pub redacted: bool,
 }
 
 /// What was looked at.
@@ -110,5 +117,7 @@ impl Case {
             && self.logs.is_empty()
             && self.host.is_empty()
             && self.gpu.survey.is_none()
+            && self.model.is_none()
+            && self.replicas.is_empty()
     }
 }

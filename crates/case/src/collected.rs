@@ -16,6 +16,18 @@ pub struct Collected {
     pub took: Seconds,
     /// What it brought, before compression.
     pub size: Bytes,
+    /// What it was allowed; absent in cases that do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
+}
+
+/// What a collector may take: it is cut where it wants more, and the others go on.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Budget {
+    /// Most time, from when it began.
+    pub time: Seconds,
+    /// Most it may bring, before compression.
+    pub size: Bytes,
 }
 
 /// How a collector fared.

@@ -13,7 +13,7 @@ use thiserror::Error;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-use crate::{Case, Collected, Intent, Target, layout};
+use crate::{Case, Collected, Intent, Replica, Target, layout};
 
 /// The version of the case file written here.
 pub const SCHEMA: &str = "intriage.case/1";
@@ -21,9 +21,14 @@ pub const SCHEMA: &str = "intriage.case/1";
 /// Most bytes a case may unpack to: a small archive must not be able to fill the memory.
 pub const MAX_UNPACKED: u64 = 1 << 30;
 
-const MANIFEST: &str = "case.json";
+/// The name of the manifest in a case file, and in a folder it was unpacked into.
+pub const MANIFEST: &str = "case.json";
 
-#[derive(Serialize, Deserialize)]
+/// Most bytes of a manifest.
+const MAX_MANIFEST: u64 = 16 << 20;
+
+/// What of a case is no evidence: what was looked at, what for, how it was collected.
+#[derive(Default, Serialize, Deserialize)]
 struct Manifest {
     schema: String,
     #[serde(default)]
@@ -34,6 +39,61 @@ struct Manifest {
     collected: Vec<Collected>,
     #[serde(default)]
     notes: Vec<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    redacted: bool,
+    /// Each with a name, and with neither a schema nor replicas of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    replicas: Vec<ReplicaManifest>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ReplicaManifest {
+    name: String,
+    #[serde(default)]
+    target: Target,
+    #[serde(default)]
+    intent: Intent,
+    #[serde(default)]
+    collected: Vec<Collected>,
+    #[serde(default)]
+    notes: Vec<String>,
+}
+
+impl Manifest {
+    fn of(case: &Case) -> Self {
+        let replica = |replica: &Replica| ReplicaManifest {
+            name: replica.name.clone(),
+            target: replica.case.target.clone(),
+            intent: replica.case.intent.clone(),
+            collected: replica.case.collected.clone(),
+            notes: replica.case.notes.clone(),
+        };
+        Self {
+            schema: SCHEMA.to_owned(),
+            target: case.target.clone(),
+            intent: case.intent.clone(),
+            collected: case.collected.clone(),
+            notes: case.notes.clone(),
+            redacted: case.redacted,
+            replicas: case.replicas.iter().map(replica).collect(),
+        }
+    }
+
+    fn put(self, case: &mut Case) {
+        case.target = self.target;
+        case.intent = self.intent;
+        case.collected = self.collected;
+        case.notes = self.notes;
+        case.redacted = self.redacted;
+        for part in self.replicas {
+            // A name that is none, or one too many, has no place.
+            let Some(replica) = case.replica_mut(&part.name) else { continue };
+            replica.target = part.target;
+            replica.intent = part.intent;
+            replica.collected = part.collected;
+            replica.notes = part.notes;
+        }
+    }
 }
 
 /// Why a file is not a case this version can read, or could not be written.
@@ -65,14 +125,8 @@ pub enum CaseFileError {
 /// Reads a case file.
 pub fn read(bytes: &[u8]) -> Result<Case, CaseFileError> {
     let mut archive = ZipArchive::new(Cursor::new(bytes))?;
-    let manifest = manifest(&mut archive)?;
-    let mut case = Case {
-        target: manifest.target,
-        intent: manifest.intent,
-        collected: manifest.collected,
-        notes: manifest.notes,
-        ..Case::default()
-    };
+    let mut case = Case::default();
+    manifest(&mut archive)?.put(&mut case);
     let mut left = MAX_UNPACKED;
     for index in 0..archive.len() {
         let entry = archive.by_index(index)?;
@@ -83,6 +137,10 @@ pub fn read(bytes: &[u8]) -> Result<Case, CaseFileError> {
             layout::add(&mut case, &name, content);
         }
     }
+    // One manifest speaks for all of the file.
+    for replica in &mut case.replicas {
+        replica.case.redacted = case.redacted;
+    }
     Ok(case)
 }
 
@@ -90,20 +148,23 @@ pub fn read(bytes: &[u8]) -> Result<Case, CaseFileError> {
 pub fn write(case: &Case, out: impl Write + Seek) -> Result<(), CaseFileError> {
     let mut zip = ZipWriter::new(out);
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
-    let manifest = Manifest {
-        schema: SCHEMA.to_owned(),
-        target: case.target.clone(),
-        intent: case.intent.clone(),
-        collected: case.collected.clone(),
-        notes: case.notes.clone(),
-    };
-    zip.start_file(MANIFEST, options)?;
-    zip.write_all(&serde_json::to_vec_pretty(&manifest)?)?;
-    for (name, bytes) in layout::files(case) {
+    for (name, bytes) in contents(case)? {
         zip.start_file(name, options)?;
         zip.write_all(&bytes)?;
     }
     zip.finish()?;
+    Ok(())
+}
+
+/// Every file of a case with its bytes, the manifest first: what an archive or a folder of it holds.
+pub fn contents(case: &Case) -> Result<Vec<(String, Vec<u8>)>, CaseFileError> {
+    let manifest = (MANIFEST.to_owned(), serde_json::to_vec_pretty(&Manifest::of(case))?);
+    Ok(std::iter::once(manifest).chain(layout::files(case)).collect())
+}
+
+/// Puts what a `case.json` says into a case; evidence that is there stays.
+pub fn put_manifest(bytes: &[u8], case: &mut Case) -> Result<(), CaseFileError> {
+    parsed(bytes)?.put(case);
     Ok(())
 }
 
@@ -117,14 +178,17 @@ fn manifest(archive: &mut ZipArchive<Cursor<&[u8]>>) -> Result<Manifest, CaseFil
         zip::result::ZipError::FileNotFound => CaseFileError::NoManifest,
         other => other.into(),
     })?;
-    let bytes = limited(entry, 16 << 20)?;
+    parsed(&limited(entry, MAX_MANIFEST)?)
+}
+
+fn parsed(bytes: &[u8]) -> Result<Manifest, CaseFileError> {
     // The version first: another version may have other fields.
-    let found = serde_json::from_slice::<serde_json::Value>(&bytes)?;
+    let found = serde_json::from_slice::<serde_json::Value>(bytes)?;
     let found = found.get("schema").and_then(|s| s.as_str()).unwrap_or("nothing").to_owned();
     if found != SCHEMA {
         return Err(CaseFileError::Version { found });
     }
-    Ok(serde_json::from_slice(&bytes)?)
+    Ok(serde_json::from_slice(bytes)?)
 }
 
 /// Reads at most `limit` bytes; the header's size is a claim, not a promise.
@@ -140,7 +204,7 @@ fn limited(entry: impl Read, limit: u64) -> Result<Vec<u8>, CaseFileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Bytes, Gathered, Millis, Profile, Scrape, ScrapeOutcome, Seconds};
+    use crate::{Budget, Bytes, Gathered, Millis, Profile, Scrape, ScrapeOutcome, Seconds};
 
     fn small_case() -> Case {
         Case {
@@ -159,8 +223,18 @@ mod tests {
                 outcome: Gathered::Skipped { why: "no driver".into() },
                 took: Seconds(0.01),
                 size: Bytes(0.0),
+                budget: Some(Budget { time: Seconds(3.0), size: Bytes(1e6) }),
             }],
             notes: vec!["no log was given".into()],
+            redacted: true,
+            replicas: vec![Replica {
+                name: "gpu7".into(),
+                case: Case {
+                    target: Target { name: "http://host-2:8000".into() },
+                    redacted: true,
+                    ..Case::default()
+                },
+            }],
             ..Case::default()
         }
     }

@@ -45,6 +45,11 @@ impl HostSnapshot {
     pub fn text(&self, name: &str) -> Option<&str> {
         self.files.get(name).map(String::as_str)
     }
+
+    /// Bytes of all texts.
+    pub fn size(&self) -> usize {
+        self.files.values().map(String::len).sum()
+    }
 }
 
 /// The name of a kernel path in a snapshot; `None` where it could not be a name, such as one that climbs with `..`.

@@ -3,10 +3,11 @@
 //! A folder of recordings and a case file share it, so one reader serves both:
 //! `metrics/<unix_ms>.txt`, `metrics/<unix_ms>.failed`, `endpoints/<path with / as __>.json`,
 //! `host/<unix_ms>/<kernel path>` (see [`host`]), `server.log`, `client.jsonl`, `path.json`, `cmdline.txt`, `dmon.txt`,
-//! `smi_q.txt`, `gpu.json`, and in a case file `case.json`.
+//! `smi_q.txt`, `gpu.json`, `model/<file>` (see [`model`]), `replicas/<name>/…` with the same layout below it, and
+//! `case.json` with what is no evidence: see [`file`](crate::file).
 //! `truth.json` is for the scoreboard; nothing here reads it.
 
-use crate::{Case, LogText, Millis, Scrape, ScrapeOutcome, client, host, path};
+use crate::{Case, LogText, Millis, Scrape, ScrapeOutcome, client, host, model, path, replica};
 
 /// Puts one file of a recording where it belongs in the case; `false` if the name means nothing here.
 pub fn add(case: &mut Case, name: &str, bytes: Vec<u8>) -> bool {
@@ -29,6 +30,17 @@ pub fn add(case: &mut Case, name: &str, bytes: Vec<u8>) -> bool {
             return false;
         }
         return true;
+    }
+    if let Some(file) = name.strip_prefix("model/").filter(|file| model::is_name(file)) {
+        if let Err(why) = model::add(&mut case.model, file, text(bytes)) {
+            case.notes.push(format!("{name} was left out: {why}"));
+            return false;
+        }
+        return true;
+    }
+    if let Some((name, file)) = name.strip_prefix("replicas/").and_then(replica::place) {
+        // Asked first: a name that means nothing must not make a replica.
+        return wants(file) && case.replica_mut(name).is_some_and(|replica| add(replica, file, bytes));
     }
     match name {
         "cmdline.txt" => case.command_line = Some(text(bytes).trim().to_owned()).filter(|c| !c.is_empty()),
@@ -62,6 +74,12 @@ pub fn wants(name: &str) -> bool {
     }
     if let Some(file) = name.strip_prefix("host/") {
         return host::place(file).is_some();
+    }
+    if let Some(file) = name.strip_prefix("model/") {
+        return model::is_name(file);
+    }
+    if let Some(file) = name.strip_prefix("replicas/") {
+        return replica::place(file).is_some_and(|(_, file)| wants(file));
     }
     PLAIN.contains(&name) || is_log(name)
 }
@@ -104,6 +122,11 @@ pub fn files(case: &Case) -> Vec<(String, Vec<u8>)> {
         if let Some(content) = content {
             files.push((name.to_owned(), content.clone().into_bytes()));
         }
+    }
+    files.extend(case.model.iter().flat_map(model::files));
+    for replica in &case.replicas {
+        let inner = self::files(&replica.case).into_iter();
+        files.extend(inner.map(|(name, bytes)| (format!("replicas/{}/{name}", replica.name), bytes)));
     }
     files
 }
@@ -159,6 +182,8 @@ mod tests {
             ("host/2000/proc/stat", "cpu 2\n"),
             ("host/1000/proc/stat", "cpu 1\n"),
             ("host/1000/denied", ""),
+            ("model/config.json", "{}"),
+            ("replicas/b/metrics/1000.txt", "a 7\n"),
             ("path.json", r#"[{"url":"http://x","route":"via","resolved":{"a":1,"aaaa":0,"took":0.25}}]"#),
         ] {
             assert!(add(&mut case, name, content.into()), "{name}");
@@ -170,6 +195,8 @@ mod tests {
         assert_eq!(case.gpu.survey.as_ref().unwrap().cards[0].name.as_deref(), Some("NVIDIA H200"));
         assert_eq!(case.host.iter().map(|s| s.at.0).collect::<Vec<_>>(), [1000, 2000]);
         assert_eq!(case.host[0].text("proc/stat"), Some("cpu 1\n"));
+        assert_eq!(case.model.as_ref().unwrap().text("config.json"), Some("{}"));
+        assert_eq!(case.replicas[0].case.scrapes[0].body(), Some(b"a 7\n".as_slice()));
         assert_eq!(case.paths[0].resolved.took, crate::Seconds(0.25));
 
         let mut again = Case::default();
@@ -203,6 +230,10 @@ mod tests {
             "host/1//proc/stat",
             ".log",
             "a/b.log",
+            "model/tokenizer.json",
+            "replicas/x/truth.json",
+            "replicas/../server.log",
+            "replicas/a/replicas/b/server.log",
         ] {
             assert!(!wants(name), "{name}");
             assert!(!add(&mut Case::default(), name, b"x".to_vec()), "{name}");

@@ -1,6 +1,7 @@
 //! The answer as data: what `--format json` prints, schema `intriage.diagnosis/1`.
 
 use intriage_case::{Fact, Millis, Objective, Profile, Quantity, Ratio, Seconds};
+use intriage_engines::Model;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,9 @@ pub struct Diagnosis {
     pub profile: Profile,
     /// Which engine answered.
     pub engine: EngineSummary,
+    /// What the model's files on the serving machine tell; null where none were collected.
+    #[serde(default)]
+    pub model: Option<Model>,
     /// The window that was judged.
     pub window: WindowSummary,
     /// The answer.

@@ -3,7 +3,7 @@
 use intriage_case::{Bytes, Seconds, Signal, Tokens};
 use intriage_engines::Setting;
 use intriage_physics::bounds::formulas;
-use intriage_physics::{Deployment, FlopPerSecond, Gpu, Math, gpu, known};
+use intriage_physics::{Deployment, FlopPerSecond, Gpu, Math, ModelShape, gpu, known};
 
 use crate::evidence::Evidence;
 
@@ -34,7 +34,7 @@ pub(crate) struct Floor {
 
 /// What is known of the model.
 enum Model {
-    Shape(Box<intriage_physics::ModelShape>),
+    Shape(Box<ModelShape>),
     /// From the start-up log: bytes of weights and of KV per token on each GPU; taken as dense.
     Sizes {
         weights: Bytes,
@@ -143,7 +143,26 @@ fn listed(name: &str) -> &str {
     first.split_once(": ").map_or(first, |(_, name)| name)
 }
 
+/// The model's own configuration, where the case has it and it can be computed with: it knows experts, sliding windows
+/// and compressed attention, which sizes in a log do not tell.
+fn configured(e: &Evidence<'_>) -> Option<ModelShape> {
+    let files = e.observed.model.as_ref()?;
+    let shape = ModelShape::from_config_json(files.config.as_deref()?).ok()?;
+    let asked = e.observed.config.text(Setting::Quantization);
+    // Said beside the configuration, where the shape does not look.
+    let beside = files.quantization.as_deref().and_then(|how| how.strip_prefix("modelopt "));
+    match (beside, &files.quantization, asked) {
+        (Some(format), ..) => shape.with_weights(&format.to_ascii_lowercase()).ok(),
+        // The checkpoint's own quantization is in the shape already; one that the server adds is not.
+        (None, None, Some(format)) => shape.with_weights(format).ok(),
+        _ => Some(shape),
+    }
+}
+
 fn model(e: &Evidence<'_>) -> Result<Model, String> {
+    if let Some(shape) = configured(e) {
+        return Ok(Model::Shape(Box::new(shape)));
+    }
     let (weights, pool) = (e.setting(Setting::WeightBytes), e.setting(Setting::KvBytes));
     // A pool cut by hand is smaller than the memory the log speaks of; the log also says what was possible.
     let tokens = if e.setting(Setting::KvBlocksOverride).is_some() {
@@ -219,6 +238,29 @@ mod tests {
         assert!((floor.weights - 3.35e-3).abs() < 0.05e-3, "{floor:?}");
         assert!((floor.context - 0.25e-3).abs() < 0.02e-3, "{floor:?}");
         assert!(floor.prefill.is_some_and(|p| (7e-3..10e-3).contains(&p)), "{floor:?}");
+    }
+
+    #[test]
+    fn the_models_own_configuration_is_enough_and_comes_before_sizes_in_a_log() {
+        const CONFIG: &str = r#"{"model_type":"llama","hidden_size":4096,"num_hidden_layers":32,
+            "num_attention_heads":32,"num_key_value_heads":8,"intermediate_size":14336,"vocab_size":128256,
+            "torch_dtype":"bfloat16"}"#;
+        let given = Given::vllm("0.26.0")
+            .smi_q("NVIDIA H200")
+            .pool(930_000.0)
+            .gauge(RequestsRunning, 10.0)
+            .gauge(KvUsage, 0.01)
+            .observed(LatencyItl, &[(0.008, 10_000.0)])
+            .observed(TokensPromptEach, &[(512.0, 100.0)]);
+        assert!(floor(&given).unwrap_err().contains("how large the model is"));
+        // 8.03e9 parameters of 2 bytes, less the embedding that is looked up, at 4.8 TB/s.
+        let known = floor(&given.model_config(CONFIG)).unwrap();
+        assert!((known.weights - 3.13e-3).abs() < 0.05e-3, "{known:?}");
+        let smaller = eight_b().smi_q("NVIDIA H200").model_config(&CONFIG.replace("14336", "7168"));
+        let half = floor(&smaller).unwrap();
+        assert!(half.weights < 2.5e-3, "{half:?}");
+        let damaged = floor(&eight_b().smi_q("NVIDIA H200").model_config("{}")).unwrap();
+        assert!((damaged.weights - 3.35e-3).abs() < 0.05e-3, "{damaged:?}");
     }
 
     #[test]

@@ -59,6 +59,7 @@ pub fn diagnose(case: &Case, thresholds: &Thresholds) -> Diagnosis {
         target: case.target.name.clone(),
         profile: case.intent.profile,
         engine: engine_summary(&observed),
+        model: observed.model.clone(),
         window: window_summary(&e),
         verdict,
         segments: segments(&e),
@@ -306,7 +307,8 @@ fn quiet_end(e: &Evidence<'_>) -> Option<Seconds> {
     long.then_some(quiet)
 }
 
-fn engine_summary(observed: &Observed) -> EngineSummary {
+/// Who answered, as a diagnosis names it.
+pub(crate) fn engine_summary(observed: &Observed) -> EngineSummary {
     EngineSummary {
         name: observed.identity.engine.map(|e| e.key().to_owned()),
         title: observed.identity.engine.map(|e| e.to_string()),

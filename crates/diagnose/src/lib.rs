@@ -8,7 +8,9 @@ mod account;
 mod benign;
 pub mod causes;
 mod clients;
+mod contents;
 mod diagnosis;
+mod difference;
 mod evidence;
 mod floor;
 mod health;
@@ -26,10 +28,14 @@ mod weighing;
 
 pub use benign::{Benign, benign_catalogue};
 pub use causes::{Cause, Class, Layer, LookAlike, Probe, Remedy, catalogue, find};
+pub use contents::{
+    CONTENTS_SCHEMA, Contents, GpuEntry, HostEntry, LogEntry, PathEntry, ReplicaEntry, contents,
+};
 pub use diagnosis::{
     Diagnosis, EngineSummary, Finding, Impact, ImpactOn, Named, ObjectiveResult, Outcome, Primary, RemedyOut,
     RuledOut, SCHEMA, Segment, SegmentOf, Status, Unjudged, Verdict, WindowSummary,
 };
+pub use difference::{Area, DIFFERENCE_SCHEMA, Difference, Row, Side, Weight, difference};
 pub use evidence::Evidence;
 pub use health::{Check, HEALTH_SCHEMA, Health, State, health};
 pub use judge::diagnose;

@@ -160,6 +160,13 @@ impl Given {
         self
     }
 
+    /// The model's `config.json`.
+    pub(crate) fn model_config(mut self, json: &str) -> Self {
+        let files = self.case.model.get_or_insert_default();
+        files.texts.insert("config.json".into(), json.into());
+        self
+    }
+
     /// What `nvidia-smi -q` calls the card.
     pub(crate) fn smi_q(mut self, name: &str) -> Self {
         self.case.gpu.smi_q =

@@ -119,6 +119,7 @@ thresholds! {
     RunQueue "run_queue" 0.05 Ratio "share of the time a serving thread waits for a CPU that is worth a look; slow answers are blamed on it from worth_naming on" "catalogue T.runq; 0.05 to 0.06 seen at a healthy engine on two cores, 0.27 beside four busy loops";
     LinkFull "link_full" 0.6 Ratio "PCIe traffic over what the slowed link carries: near its ceiling" "catalogue";
     LinkIdle "link_idle" 0.1 Ratio "PCIe traffic over what the slowed link carries: it does not matter" "catalogue";
+    FigureDiffers "figure_differs" 0.1 Ratio "two windows of one server under one load differ by less" "own";
     Stolen "stolen" 0.05 Ratio "share of the processors a hypervisor gives to others" "own";
     SegmentsLost "segments_lost" 0.005 Ratio "share of TCP segments sent again from which loss is felt" "catalogue (network-path-latency)";
     SmallShm "small_shm" 68_157_440.0 Bytes "65 MiB: Docker's default /dev/shm of 64 MiB is too small for several GPUs" "vLLM and NCCL documentation";

@@ -14,6 +14,7 @@ pub mod host;
 mod llamacpp;
 mod lmdeploy;
 mod log;
+mod model;
 mod observed;
 mod scrapes;
 mod sglang;
@@ -30,5 +31,6 @@ pub use log::{
     Field, LogClock, LogEvent, LogKind, LogReadings, LogSeries, Meaning, Numbered, Periodic, Reading,
     Signature, Wording, Xid, XidFault, log_texts, periodic_lines, signatures,
 };
+pub use model::{Model, read_model};
 pub use observed::{Instance, Observed, Track, TrackData, read};
 pub use version::{Version, VersionRange};

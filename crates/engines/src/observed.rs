@@ -13,6 +13,7 @@ use crate::exposition::{self, Exposition};
 use crate::gpu::{GpuReadings, read_gpu};
 use crate::host::{Host, read_host};
 use crate::log::{LogReadings, read_logs};
+use crate::model::{Model, read_model};
 use crate::version::Version;
 use crate::{scrapes, vllm};
 
@@ -68,6 +69,8 @@ pub struct Observed {
     pub gpu: GpuReadings,
     /// What the kernel of the serving machine tells.
     pub host: Option<Host>,
+    /// What the model's files tell.
+    pub model: Option<Model>,
     /// Requests as their client saw them.
     pub client: Vec<ClientRequest>,
     /// Ways to the server, as probes found them.
@@ -81,6 +84,7 @@ pub fn read(case: &Case) -> Observed {
     let mut observed = Observed {
         gpu: read_gpu(&case.gpu),
         host: read_host(&case.host),
+        model: case.model.as_ref().map(read_model),
         client: case.client.clone(),
         paths: case.paths.clone(),
         notes: case.notes.clone(),

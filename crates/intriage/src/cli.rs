@@ -1,6 +1,7 @@
 //! The command line: parses and hands over.
 
 mod access;
+mod case;
 mod check;
 mod collect;
 mod host;
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::access::AccessArgs;
+pub(crate) use self::case::{CaseArgs, CaseCommand, DiffArgs, ExtractArgs, MergeArgs, RedactArgs, ShowArgs};
 pub(crate) use self::check::{CheckArgs, ProfileArg};
 pub(crate) use self::collect::CollectArgs;
 pub(crate) use self::host::HostArgs;
@@ -49,6 +51,9 @@ enum Command {
     /// Collect evidence into one redacted file, for a colleague or for later: metrics, endpoints, logs, the machine.
     #[command(after_long_help = collect::EXAMPLES)]
     Collect(Box<CollectArgs>),
+    /// Look into cases: show, redact, diff, merge, extract.
+    #[command(after_long_help = case::EXAMPLES)]
+    Case(CaseArgs),
     /// Look at this machine: GPUs, their links, clocks, heat and errors. Exit code 1 if something is broken.
     #[command(after_long_help = host::EXAMPLES)]
     Host(HostArgs),
@@ -77,7 +82,7 @@ enum Command {
         #[arg(required = true)]
         folders: Vec<PathBuf>,
     },
-    /// Print the JSON Schema of `check --format json`, `plan --format json` or `bench --format json`.
+    /// Print the JSON Schema of what a command prints with `--format json`.
     Schema {
         /// Which of them.
         #[arg(default_value = "diagnosis")]
@@ -101,6 +106,10 @@ pub(crate) enum SchemaOf {
     Bench,
     /// intriage.health/1.
     Health,
+    /// intriage.contents/1, of `case show`.
+    Contents,
+    /// intriage.difference/1, of `case diff`.
+    Difference,
 }
 
 /// Parses the command line and runs the command.
@@ -108,6 +117,7 @@ pub(crate) fn run() -> Result<Outcome, Failure> {
     match Cli::parse().command {
         Command::Check(args) => commands::check::run(&args),
         Command::Collect(args) => commands::collect::run(&args),
+        Command::Case(args) => commands::case::run(&args),
         Command::Host(args) => commands::host::run(&args),
         Command::Bench(args) => commands::bench::run(&args),
         Command::Explain { cause } => commands::explain::run(cause.as_deref()),

@@ -69,6 +69,9 @@ pub(crate) enum Failure {
     /// A load could not be sent.
     #[error("{0}")]
     Load(String),
+    /// A log that cannot be had.
+    #[error("--log {0}")]
+    Log(String),
     /// Every request failed.
     #[error("no request was answered: {0}")]
     NothingAnswered(String),

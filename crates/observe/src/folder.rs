@@ -88,6 +88,11 @@ fn folder(path: &Path) -> Result<Case, OpenError> {
         path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
     let mut case = Case { target: Target { name }, ..Case::default() };
     for file in files_of(path)? {
+        if file == path.join(file::MANIFEST) {
+            let bytes = read_limited(&file)?;
+            file::put_manifest(&bytes, &mut case).map_err(|why| OpenError::NotACase { path: file, why })?;
+            continue;
+        }
         let name = file.strip_prefix(path).unwrap_or(&file).to_string_lossy().replace('\\', "/");
         if layout::wants(&name) {
             let bytes = if name.strip_suffix(".log").is_some() {
@@ -116,9 +121,12 @@ fn files_of(path: &Path) -> Result<Vec<PathBuf>, OpenError> {
     for entry in entries(path)? {
         if entry.is_file() {
             files.push(entry);
-        } else if matches!(entry.file_name().and_then(|n| n.to_str()), Some("metrics" | "endpoints")) {
+        } else if matches!(
+            entry.file_name().and_then(|n| n.to_str()),
+            Some("metrics" | "endpoints" | "model")
+        ) {
             files.extend(entries(&entry)?.into_iter().filter(|p| p.is_file()));
-        } else if entry.file_name().is_some_and(|n| n == "host") {
+        } else if entry.file_name().is_some_and(|n| n == "host" || n == "replicas") {
             tree(&entry, MAX_DEPTH, &mut files)?;
         }
     }
@@ -230,7 +238,7 @@ mod tests {
         assert_eq!((case.scrapes.len(), case.logs.len()), (1, 1));
         let saved = dir.path().join("x.case");
         save(&case, &Redactor::new(), &saved).unwrap();
-        assert_eq!(open(&saved).unwrap(), case);
+        assert_eq!(open(&saved).unwrap(), Case { redacted: true, ..case });
         assert_eq!(
             fs::read_dir(dir.path())
                 .unwrap()

@@ -4,27 +4,35 @@
 //! what could not be had is written into the case, not hidden.
 
 mod clock;
+mod extract;
 mod folder;
 pub mod gpu;
 pub mod host;
 mod http;
 mod live;
+mod logs;
 mod machine;
+mod model;
 mod path;
 mod redact;
+mod renaming;
 mod tls;
 mod truth;
 mod url;
 
 pub use clock::now;
+pub use extract::extract;
 pub use folder::{MAX_FILE, OpenError, open, read_log, save};
 pub use http::{Access, FetchError, Limits};
 pub use live::{LiveError, Progress, Watch, asked_to_stop, watch};
+pub use logs::{LogError, LogLimits, LogSource, TakenLog};
 pub use machine::MachineWatch;
+pub use model::{ModelFilesError, find_model, read_model_files};
 #[doc(hidden)]
 pub use path::figures_of;
 pub use path::{MOST_HELD, PathPlan, probe, probe_all};
 pub use redact::redacted;
+pub use renaming::{pseudonyms_of, renamed};
 pub use tls::{TlsError, tls_config};
 pub use truth::{Truth, TruthError, read_truth};
 pub use url::{Address, AddressError};

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use intriage_case::{Case, Scrape, ScrapeOutcome, Target};
+use intriage_case::{Budget, Bytes, Case, Collected, Gathered, Scrape, ScrapeOutcome, Seconds, Target};
 use intriage_engines::exposition::{Looks, looks_like_exposition, parse};
 use intriage_engines::{dialect, recognise};
 use thiserror::Error;
-use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout_at};
 
 use crate::clock;
 use crate::http::{Access, Answer, Client, FetchError, Limits};
@@ -29,6 +29,8 @@ pub struct Watch {
     pub limits: Limits,
     /// Set from outside, ends the window early with one more scrape; Ctrl-C is then somebody else's business.
     pub until: Option<Arc<AtomicBool>>,
+    /// Most time and bytes in all; with it the case says what became of them. Without it only the window counts.
+    pub budget: Option<Budget>,
 }
 
 /// What happens while watching.
@@ -107,7 +109,10 @@ const METRIC_PATHS: [&str; 3] = ["/metrics", "/prometheus/metrics", "/v1/metrics
 pub fn watch(watch: &Watch, mut on_progress: impl FnMut(Progress)) -> Result<Case, LiveError> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(LiveError::Runtime)?;
-    runtime.block_on(run(watch, &mut on_progress))
+    let case = runtime.block_on(run(watch, &mut on_progress));
+    // A resolver that hangs is not waited for.
+    runtime.shutdown_background();
+    case
 }
 
 async fn run(watch: &Watch, on_progress: &mut impl FnMut(Progress)) -> Result<Case, LiveError> {
@@ -120,12 +125,65 @@ async fn run(watch: &Watch, on_progress: &mut impl FnMut(Progress)) -> Result<Ca
     let elapsed = started.elapsed();
     on_progress(Progress::Scraped { done: 1, failed: 0, elapsed, took: elapsed });
 
-    let endpoints = ask_endpoints(watch, &client, dialect(engine).endpoints);
-    let scrapes = keep_scraping(watch, &client, &path, started, &mut case, on_progress);
-    let (endpoints, ()) = tokio::join!(endpoints, scrapes);
-    case.endpoints.extend(endpoints);
-    confirm_failure(watch, &client, &path, &mut case).await;
+    let mut asked = Asked::default();
+    let endpoints = ask_endpoints(watch, &client, dialect(engine).endpoints, &mut asked);
+    let scrapes = async {
+        keep_scraping(watch, &client, &path, started, &mut case, on_progress).await;
+        confirm_failure(watch, &client, &path, &mut case).await;
+    };
+    let both = async { tokio::join!(endpoints, scrapes) };
+    // What has come when the time is over stays.
+    let in_time = match watch.budget {
+        Some(budget) => timeout_at(started + time_of(budget), both).await.is_ok(),
+        None => {
+            both.await;
+            true
+        }
+    };
+    if let Some(budget) = watch.budget {
+        inventory(&mut case, &asked, budget, in_time, started);
+    }
+    case.endpoints.extend(asked.answered);
     Ok(case)
+}
+
+fn time_of(budget: Budget) -> Duration {
+    Duration::try_from_secs_f64(budget.time.get()).unwrap_or(Duration::MAX)
+}
+
+/// What became of the metrics and of the other endpoints.
+fn inventory(case: &mut Case, asked: &Asked, budget: Budget, in_time: bool, started: Instant) {
+    let took = Seconds(started.elapsed().as_secs_f64());
+    let cut = (!in_time).then(|| format!("cut at its budget of {}", budget.time));
+    let (failed, all) = (case.scrapes.iter().filter(|s| s.body().is_none()).count(), case.scrapes.len());
+    let size = Bytes(scraped_bytes(case) as f64);
+    let failed = (failed > 0).then(|| format!("{failed} of {all} scrapes failed"));
+    let full = (size >= budget.size).then(|| format!("scraping ended at its budget of {}", budget.size));
+    let why: Vec<String> = failed.into_iter().chain(full).chain(cut.clone()).collect();
+    let outcome = |why: Vec<String>| {
+        if why.is_empty() { Gathered::Whole } else { Gathered::Partly { why: why.join("; ") } }
+    };
+    case.collected.push(Collected {
+        what: "metrics".into(),
+        outcome: outcome(why),
+        took,
+        size,
+        budget: Some(budget),
+    });
+    let why: Vec<String> = asked.silent.iter().cloned().chain(cut.filter(|_| !asked.done)).collect();
+    let outcome = if asked.answered.is_empty() {
+        let why = if why.is_empty() { "no other endpoint answered".into() } else { why.join("; ") };
+        Gathered::Skipped { why }
+    } else {
+        outcome(why)
+    };
+    let size = Bytes(asked.answered.iter().map(|(_, body)| body.len()).sum::<usize>() as f64);
+    let took = asked.took.map_or(took, |t| Seconds(t.as_secs_f64()));
+    case.collected.push(Collected { what: "endpoints".into(), outcome, took, size, budget: Some(budget) });
+}
+
+fn scraped_bytes(case: &Case) -> usize {
+    case.scrapes.iter().filter_map(Scrape::body).map(<[u8]>::len).sum()
 }
 
 /// A window that ends with a failed scrape is prolonged by two: one failure may be chance, three are not.
@@ -166,7 +224,8 @@ async fn keep_scraping(
                 return;
             }
         }
-        if Instant::now() >= end {
+        let full = watch.budget.is_some_and(|b| scraped_bytes(case) as f64 >= b.size.get());
+        if Instant::now() >= end || full {
             return;
         }
         let asked = Instant::now();
@@ -266,18 +325,32 @@ fn unknown_engine(watch: &Watch, path: &str, body: &[u8]) -> LiveError {
     LiveError::UnknownEngine { url, first: names.join(", ") }
 }
 
-/// Asks the engine's other endpoints; what does not answer is left out.
-async fn ask_endpoints(watch: &Watch, client: &Client, paths: &[&str]) -> Vec<(String, String)> {
+/// What the other endpoints said.
+#[derive(Default)]
+struct Asked {
+    answered: Vec<(String, String)>,
+    /// Those that gave no answer at all, with the reason.
+    silent: Vec<String>,
+    took: Option<Duration>,
+    done: bool,
+}
+
+/// Asks the engine's other endpoints; one that the server does not have is left out.
+async fn ask_endpoints(watch: &Watch, client: &Client, paths: &[&str], said: &mut Asked) {
+    let began = Instant::now();
     let limits = Limits { bytes: 8 << 20, time: watch.limits.time.min(Duration::from_secs(5)) };
-    let mut found = Vec::new();
     for path in paths {
-        let asked = watch.address.sibling(path);
-        if let Ok(Answer { status: 200, body, .. }) = client.get(&asked, limits).await
-            && let Ok(text) = String::from_utf8(body)
-        {
-            let stored = path.split('?').next().unwrap_or(path).to_owned();
-            found.push((stored, text));
+        let stored = path.split('?').next().unwrap_or(path).to_owned();
+        match client.get(&watch.address.sibling(path), limits).await {
+            Ok(Answer { status: 200, body, .. }) => {
+                if let Ok(text) = String::from_utf8(body) {
+                    said.answered.push((stored, text));
+                }
+            }
+            Ok(_) => {}
+            Err(why) => said.silent.push(format!("{stored}: {why}")),
         }
     }
-    found
+    said.took = Some(began.elapsed());
+    said.done = true;
 }

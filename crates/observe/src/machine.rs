@@ -1,20 +1,28 @@
-//! This machine beside a server: kernel and GPUs, each from a thread of its own.
+//! This machine beside a server: kernel and GPUs, each from a thread of its own and within its own budget.
 
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use intriage_case::{Bytes, Case, Collected, Gathered, Seconds};
+use intriage_case::gpu::GpuSurvey;
+use intriage_case::{Budget, Bytes, Case, Collected, Gathered, HostSnapshot, Seconds};
 
 use crate::gpu::{GpuWatch, SAMPLE_EVERY};
-use crate::host::HostWatch;
+use crate::host::{HostWatch, MOST_BYTES};
 
 /// Time between two looks at the kernel's counters.
 const COUNTERS_EVERY: Duration = Duration::from_secs(1);
 
+/// How long each may take to begin and to end beside the window. A driver with a broken card may never answer.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Most bytes of a survey of the GPUs: its samples are limited, and a card's state has some kilobytes.
+const MOST_SURVEY: usize = 16 << 20;
+
 /// Looks at kernel and GPUs from now until [`MachineWatch::stop`].
 pub struct MachineWatch {
     began: Instant,
-    gpus: Result<GpuWatch, String>,
-    host: Result<HostWatch, String>,
+    gpus: Watched<GpuSurvey>,
+    host: Watched<Vec<HostSnapshot>>,
 }
 
 impl MachineWatch {
@@ -22,49 +30,132 @@ impl MachineWatch {
     pub fn start() -> Self {
         Self {
             began: Instant::now(),
-            gpus: GpuWatch::start(SAMPLE_EVERY).map_err(|e| e.to_string()),
-            host: HostWatch::start(COUNTERS_EVERY).map_err(|e| e.to_string()),
+            gpus: Watched::start(|stop| {
+                let watch = GpuWatch::start(SAMPLE_EVERY).map_err(|e| e.to_string())?;
+                stop.wait();
+                watch.stop().map_err(|e| e.to_string())
+            }),
+            host: Watched::start(|stop| {
+                let watch = HostWatch::start(COUNTERS_EVERY).map_err(|e| e.to_string())?;
+                stop.wait();
+                watch.stop().map_err(|e| e.to_string())
+            }),
         }
     }
 
     /// Ends, and adds what was seen to the case with its inventory.
     pub fn stop(self, case: &mut Case) {
-        let gpus = self.gpus.and_then(|watch| watch.stop().map_err(|e| e.to_string()));
-        let host = self.host.and_then(|watch| watch.stop().map_err(|e| e.to_string()));
+        let window = self.began.elapsed();
+        let until = Instant::now() + GRACE;
+        // Both are told before either is waited for.
+        let (gpus, host) = (self.gpus.told(), self.host.told());
+        let gpus = gpus.result(until);
+        let host = host.result(until);
         let took = Seconds(self.began.elapsed().as_secs_f64());
-        let mut tell = |what: &str, outcome, size: usize| {
-            case.collected.push(Collected { what: what.into(), outcome, took, size: Bytes(size as f64) });
+        let time = Seconds((window + GRACE).as_secs_f64());
+        let mut tell = |what: &str, outcome, size: usize, most: usize| {
+            let budget = Some(Budget { time, size: Bytes(most as f64) });
+            case.collected.push(Collected {
+                what: what.into(),
+                outcome,
+                took,
+                size: Bytes(size as f64),
+                budget,
+            });
         };
         match gpus {
             Ok(survey) => {
                 let size = serde_json::to_vec(&survey).map_or(0, |json| json.len());
-                tell("gpu", Gathered::Whole, size);
+                tell("gpu", Gathered::Whole, size, MOST_SURVEY);
                 case.gpu.survey = Some(survey);
             }
-            Err(why) => tell("gpu", Gathered::Skipped { why }, 0),
+            Err(why) => tell("gpu", Gathered::Skipped { why }, 0, MOST_SURVEY),
         }
         match host {
             Ok(snapshots) => {
-                let size = snapshots.iter().flat_map(|s| s.files.values()).map(String::len).sum();
-                let denied: usize = snapshots.first().map_or(0, denied);
-                let outcome = if denied == 0 {
-                    Gathered::Whole
-                } else {
-                    Gathered::Partly {
-                        why: format!(
-                            "{denied} files of the kernel may not be read by this user; root would add them"
-                        ),
-                    }
-                };
-                tell("host", outcome, size);
+                let size = snapshots.iter().map(HostSnapshot::size).sum();
+                tell("host", outcome(&snapshots, size), size, MOST_BYTES);
                 case.host = snapshots;
             }
-            Err(why) => tell("host", Gathered::Skipped { why }, 0),
+            Err(why) => tell("host", Gathered::Skipped { why }, 0, MOST_BYTES),
         }
     }
 }
 
+fn outcome(snapshots: &[HostSnapshot], size: usize) -> Gathered {
+    let denied = snapshots.first().map_or(0, denied);
+    let hidden = (denied > 0)
+        .then(|| format!("{denied} files of the kernel may not be read by this user; root would add them"));
+    let full = (size >= MOST_BYTES).then(|| "looking ended when its budget was used up".to_owned());
+    let why: Vec<String> = hidden.into_iter().chain(full).collect();
+    if why.is_empty() { Gathered::Whole } else { Gathered::Partly { why: why.join("; ") } }
+}
+
 /// Files that exist and could not be read.
-fn denied(snapshot: &intriage_case::HostSnapshot) -> usize {
+fn denied(snapshot: &HostSnapshot) -> usize {
     snapshot.text("denied").map_or(0, |list| list.lines().count())
+}
+
+/// A collector on a thread of its own, which is left behind where it does not come back.
+struct Watched<T> {
+    stop: Sender<()>,
+    result: Receiver<Result<T, String>>,
+}
+
+/// What a collector waits for.
+struct Stop(Receiver<()>);
+
+impl Stop {
+    /// Until told, or until nobody is left to tell.
+    fn wait(&self) {
+        let _ = self.0.recv();
+    }
+}
+
+impl<T: Send + 'static> Watched<T> {
+    fn start(work: impl FnOnce(&Stop) -> Result<T, String> + Send + 'static) -> Self {
+        let (stop, stopped) = mpsc::channel();
+        let (send, result) = mpsc::channel();
+        // Where no thread can be started the sender is gone at once, and the result says so.
+        let _ = std::thread::Builder::new().name("machine".into()).spawn(move || {
+            let _ = send.send(work(&Stop(stopped)));
+        });
+        Self { stop, result }
+    }
+
+    fn told(self) -> Self {
+        // It may have ended by itself: then the result is there.
+        let _ = self.stop.send(());
+        self
+    }
+
+    fn result(self, until: Instant) -> Result<T, String> {
+        match self.result.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(result) => result,
+            Err(RecvTimeoutError::Timeout) => {
+                Err(format!("it did not end within {} s after the window", GRACE.as_secs()))
+            }
+            Err(RecvTimeoutError::Disconnected) => Err("the thread that looks could not run".into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_collector_that_never_comes_back_is_left_behind() {
+        let stuck: Watched<()> = Watched::start(|_| {
+            std::thread::park();
+            Ok(())
+        });
+        let error = stuck.told().result(Instant::now()).unwrap_err();
+        assert!(error.contains("did not end"), "{error}");
+        let fine = Watched::start(|stop| {
+            stop.wait();
+            Ok(7)
+        });
+        assert_eq!(fine.told().result(Instant::now() + Duration::from_secs(60)), Ok(7));
+    }
 }

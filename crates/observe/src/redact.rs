@@ -1,6 +1,9 @@
 //! A case made safe before anything of it is judged, printed or written.
 
-use intriage_case::{Case, Collected, Gathered, HostSnapshot, LogText, PathProbe, Scrape, ScrapeOutcome};
+use intriage_case::model::ModelFiles;
+use intriage_case::{
+    Case, Collected, Gathered, HostSnapshot, LogText, PathProbe, Replica, Scrape, ScrapeOutcome,
+};
 use intriage_redact::Redactor;
 
 /// The same case without keys, tokens, passwords, addresses, names of hosts and people, prompts and answers.
@@ -27,8 +30,32 @@ pub fn redacted(case: Case, redactor: &Redactor) -> Case {
         paths: paths(&case.paths, redactor),
         collected: case.collected.into_iter().map(|part| inventory(part, redactor)).collect(),
         notes: case.notes.into_iter().map(text).collect(),
+        model: case.model.map(|files| model(files, redactor)),
+        replicas: case.replicas.into_iter().map(|r| replica(r, redactor)).collect(),
+        redacted: true,
         ..case
     }
+}
+
+/// A replica is nobody's own word: its target is hidden like the rest.
+fn replica(replica: Replica, redactor: &Redactor) -> Replica {
+    let mut case = redacted(replica.case, redactor);
+    case.target.name = redactor.text(&case.target.name).into_owned();
+    Replica { name: replica.name, case }
+}
+
+/// Paths have people in them. Hashes and revisions are what the summary is for, and are nobody's secret.
+fn model(mut files: ModelFiles, redactor: &Redactor) -> ModelFiles {
+    for text in files.texts.values_mut() {
+        *text = redactor.json(text);
+    }
+    let summary = &mut files.summary;
+    let words = summary.asked.iter_mut().chain(&mut summary.folder).chain(&mut summary.left_out);
+    let names = summary.weights.iter_mut().map(|file| &mut file.name);
+    for word in words.chain(names) {
+        *word = redactor.text(word).into_owned();
+    }
+    files
 }
 
 /// Names of files have people in them, and reasons have addresses.
@@ -86,7 +113,9 @@ fn host(snapshot: HostSnapshot, redactor: &Redactor) -> HostSnapshot {
 mod tests {
     use std::collections::BTreeMap;
 
-    use intriage_case::{Bytes, Millis, Seconds, layout};
+    use intriage_case::file::contents;
+    use intriage_case::model::ModelSummary;
+    use intriage_case::{Bytes, Millis, Seconds, Target};
 
     use super::*;
 
@@ -110,6 +139,7 @@ mod tests {
                 outcome: Gathered::Skipped { why: format!("401 for Bearer {KEY}") },
                 took: Seconds(0.1),
                 size: Bytes(0.0),
+                budget: None,
             }],
             notes: vec![format!("asked with Authorization: Bearer {KEY}")],
             host: vec![HostSnapshot {
@@ -119,11 +149,27 @@ mod tests {
                     ("proc/7/environ".into(), format!("OPENAI_API_KEY={KEY}\0PATH=/bin\0")),
                 ]),
             }],
+            model: Some(ModelFiles {
+                texts: BTreeMap::from([("config.json".into(), format!(r#"{{"api_key":"{KEY}"}}"#))]),
+                summary: ModelSummary {
+                    folder: Some(format!("/home/ann/{KEY}")),
+                    asked: Some(format!("s3://x?token={KEY}")),
+                    ..ModelSummary::default()
+                },
+            }),
+            replicas: vec![Replica {
+                name: "b".into(),
+                case: Case {
+                    target: Target { name: format!("http://x/?api_key={KEY}") },
+                    logs: vec![LogText { name: "b.log".into(), text: format!("api_key={KEY}\n") }],
+                    ..Case::default()
+                },
+            }],
             ..Case::default()
         };
         case.gpu.smi_q = Some(format!("Name : python --token {KEY}\n"));
         let safe = redacted(case, &Redactor::new());
-        for (name, bytes) in layout::files(&safe) {
+        for (name, bytes) in contents(&safe).unwrap() {
             assert!(!String::from_utf8_lossy(&bytes).contains(KEY), "{name}");
         }
         assert!(!safe.notes.concat().contains(KEY));

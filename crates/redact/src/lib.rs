@@ -33,11 +33,15 @@ mod names;
 mod prompts;
 mod pseudonyms;
 mod redactor;
+mod renaming;
 mod rules;
 mod scan;
+mod unify;
 mod urls;
 mod values;
 
 pub use pseudonyms::{MapError, PseudonymMap};
 pub use redactor::Redactor;
+pub use renaming::{pseudonyms_in, rename};
 pub use rules::{RULES, Rule};
+pub use unify::Unifier;

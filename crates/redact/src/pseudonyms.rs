@@ -49,7 +49,7 @@ impl Kind {
     }
 
     /// One spelling for what is the same: addresses as the standard writes them, names in lower case.
-    fn canonical(self, original: &str) -> String {
+    pub(crate) fn canonical(self, original: &str) -> String {
         match self {
             Self::Ip => {
                 original.parse::<IpAddr>().map_or_else(|_| original.to_ascii_lowercase(), |ip| ip.to_string())

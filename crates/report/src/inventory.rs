@@ -16,7 +16,8 @@ pub fn inventory_text(case: &Case) -> String {
             Gathered::Skipped { why } => (BAD, "skipped", why.as_str()),
         };
         let colon = if why.is_empty() { "" } else { ": " };
-        let says = format!("{} in {}{colon}{why}", part.size, part.took);
+        let allowed = part.budget.map_or(String::new(), |b| format!(" (of {} and {})", b.size, b.time));
+        let says = format!("{} in {}{allowed}{colon}{why}", part.size, part.took);
         let name = format!("  {word:<8} {:<widest$}  ", part.what);
         // Styles have no width: the line is laid out without them.
         out.push_str(&hang_within(WIDTH, &name, &says).replacen(word, &styled(style, word), 1));
@@ -29,7 +30,7 @@ pub fn inventory_text(case: &Case) -> String {
 
 #[cfg(test)]
 mod tests {
-    use intriage_case::{Bytes, Collected, Seconds, Target};
+    use intriage_case::{Budget, Bytes, Collected, Seconds, Target};
 
     use super::*;
 
@@ -40,6 +41,7 @@ mod tests {
             outcome,
             took: Seconds(10.02),
             size: Bytes(size),
+            budget: Some(Budget { time: Seconds(13.0), size: Bytes(67e6) }),
         };
         let case = Case {
             target: Target { name: "http://127.0.0.1:8000".into() },

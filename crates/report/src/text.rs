@@ -33,6 +33,7 @@ pub fn text(d: &Diagnosis, columns: Option<usize>) -> String {
     page.ruled_out(d);
     page.cannot_tell(d);
     page.list("Normal", d.benign.iter().map(|b| b.says.as_str()));
+    page.list("Model", d.model.as_ref().map(intriage_engines::Model::line).as_deref().into_iter());
     page.list("Note", d.notes.iter().map(String::as_str));
     page.out
 }

@@ -46,7 +46,7 @@ pub(crate) struct CheckArgs {
     /// The server's command line or flags, where no log tells them.
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
     pub(crate) engine_args: Option<String>,
-    /// A server log (repeatable).
+    /// A server log (repeatable): a file, - for standard input, or journal:UNIT.
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Vec<PathBuf>,
     /// Also look at this machine, which must be the server's: GPUs, processors, memory, control groups.
@@ -61,6 +61,9 @@ pub(crate) struct CheckArgs {
     /// which hop holds answers back, is far away or lets only some through.
     #[arg(long, value_name = "URL")]
     pub(crate) via: Vec<String>,
+    /// Judge this replica of a merged case, by its name in `intriage case show`.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) replica: Option<String>,
     /// Save everything collected as a case file.
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,

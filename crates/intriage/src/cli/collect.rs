@@ -15,7 +15,10 @@ people become pseudonyms. The list of what they stand for is written beside the 
 Examples:
   intriage collect http://127.0.0.1:8000 --host --log server.log
   intriage collect --host --save machine.case
-  journalctl -u vllm --since -1h > vllm.log; intriage collect --log vllm.log --save incident.case";
+  intriage collect http://10.0.0.7:8000 --via https://llm.example --log journal:vllm
+  kubectl logs vllm-0 | intriage collect --log - --save incident.case
+  intriage collect --model-path ~/.cache/huggingface/hub/models--Qwen--Qwen3-8B/snapshots/9c92… --save model.case
+  intriage collect --log /var/lib/docker/containers/4f6…/4f6…-json.log --save incident.case";
 
 /// Arguments of `collect`.
 #[derive(Debug, Args)]
@@ -25,9 +28,22 @@ pub(crate) struct CollectArgs {
     /// Also look at this machine: GPUs, processors, memory, control groups, network. No root needed.
     #[arg(long)]
     pub(crate) host: bool,
-    /// A server, kernel or container log (repeatable).
+    /// A server, kernel or container log (repeatable): a file, - for standard input, or journal:UNIT.
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Vec<PathBuf>,
+    /// Most MiB taken of one log: a quarter from its start, the rest from its end.
+    #[arg(long, default_value_t = 8, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) max_log: u32,
+    /// A proxy, gateway or load balancer in front of the server (repeatable; from the server outwards). Sends a few
+    /// dozen short requests, straight to the server and through each hop in turn.
+    #[arg(long, value_name = "URL")]
+    pub(crate) via: Vec<String>,
+    /// The model's folder on this machine; with --host it is found by the server's command line.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) model_path: Option<PathBuf>,
+    /// Leave prompts and answers in; keys, names and addresses in them are hidden all the same.
+    #[arg(long)]
+    pub(crate) keep_prompts: bool,
     /// The server's command line or flags, where no log tells them.
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
     pub(crate) engine_args: Option<String>,

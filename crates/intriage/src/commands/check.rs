@@ -5,11 +5,15 @@ use std::path::Path;
 use intriage_case::{Case, Intent, Objective, Profile, layout};
 use intriage_diagnose::diagnose;
 use intriage_engines::read;
-use intriage_observe::{Address, Limits, MachineWatch, Watch, open, read_log, redacted};
+use intriage_observe::{
+    Address, Limits, LogLimits, LogSource, MAX_FILE, MachineWatch, Watch, open, read_log, redacted,
+};
 use intriage_redact::Redactor;
 use intriage_whatif::predict;
 
 use super::access::access;
+use super::budgets;
+use super::collecting::sources;
 use super::keeping::{can_save, keep, redactor};
 use super::print;
 use super::watching::watching;
@@ -23,9 +27,14 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
     let thresholds = settings.thresholds()?;
     let asked = asked_intent(args, &settings)?;
     // Opened now so that a typo shows at once, read after the window so that what happens in it is seen.
-    for path in args.log.iter().chain(&args.client) {
-        std::fs::File::open(path)
-            .map_err(|e| Failure::File { path: path.display().to_string(), why: e.to_string() })?;
+    let logs = sources(&args.log)?;
+    let files = logs.iter().filter_map(|log| if let LogSource::File(path) = log { Some(path) } else { None });
+    for path in files.chain(&args.client) {
+        let opened = std::fs::metadata(path).and_then(|kind| {
+            // Opening a pipe waits for who writes into it; that can be later.
+            if kind.is_file() { std::fs::File::open(path).map(drop) } else { Ok(()) }
+        });
+        opened.map_err(|e| Failure::File { path: path.display().to_string(), why: e.to_string() })?;
     }
     if let Some(path) = &args.save {
         can_save(path)?;
@@ -35,8 +44,13 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
     if let Some(flags) = &args.engine_args {
         case.command_line = Some(flags.clone());
     }
-    for path in &args.log {
-        case.add_log(read_log(path)?);
+    for log in logs {
+        // A file is read whole; so is a pipe, to its end.
+        let limits =
+            LogLimits { bytes: MAX_FILE as usize, time: None, since: args.window.max(budgets::JOURNAL) };
+        let taken = log.take(&limits).map_err(|e| Failure::Log(e.to_string()))?;
+        case.notes.extend(taken.cut.map(|cut| format!("{log}: {cut}")));
+        case.add_log(taken.log);
     }
     if let Some(path) = &args.client {
         // Written by others like a log, and read with its limits.
@@ -100,9 +114,28 @@ fn apply_intent(case: &mut Case, asked: Asked) {
     };
 }
 
+/// The case itself, or the replica asked for; that there are others is said.
+fn chosen(mut case: Case, replica: Option<&str>) -> Result<Case, Failure> {
+    let names: Vec<String> = case.replicas.iter().map(|r| r.name.clone()).collect();
+    let Some(wanted) = replica else {
+        if !names.is_empty() {
+            case.notes.push(format!(
+                "other replicas are in the case; judge one with --replica: {}",
+                names.join(", ")
+            ));
+        }
+        return Ok(case);
+    };
+    let found = case.replicas.into_iter().find(|r| r.name == wanted);
+    found.map(|r| r.case).ok_or_else(|| {
+        let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        Failure::Usage(format!("--replica {wanted}: the case has no such replica; it has {known}"))
+    })
+}
+
 fn collect(args: &CheckArgs) -> Result<(Case, Redactor), Failure> {
     let path = Path::new(&args.target);
-    let hops = ways::hops(args)?;
+    let hops = ways::hops(&args.via)?;
     if !Address::looks_like_one(&args.target) || path.exists() {
         if args.host {
             return Err(Failure::Usage("--host looks at this machine now: it goes with a URL".into()));
@@ -110,7 +143,7 @@ fn collect(args: &CheckArgs) -> Result<(Case, Redactor), Failure> {
         if !hops.is_empty() {
             return Err(Failure::Usage("--via probes a live server: give its URL, not a recording".into()));
         }
-        return Ok((open(path)?, redactor(None, None)));
+        return Ok((chosen(open(path)?, args.replica.as_deref())?, redactor(None, None)));
     }
     let address: Address = args.target.parse().map_err(|e| Failure::Usage(format!("{e}")))?;
     if args.window < args.interval {
@@ -127,6 +160,7 @@ fn collect(args: &CheckArgs) -> Result<(Case, Redactor), Failure> {
         window: args.window,
         limits: Limits { bytes: (args.max_scrape as usize) << 20, time: args.timeout },
         until: None,
+        budget: None,
     };
     let probing = Probing::start(&plan.address, hops, &plan.access, args.model.as_ref());
     let machine = args.host.then(MachineWatch::start);
@@ -135,10 +169,7 @@ fn collect(args: &CheckArgs) -> Result<(Case, Redactor), Failure> {
         machine.stop(&mut case);
     }
     if let Some(probing) = probing {
-        case.paths = probing.finish()?;
-        let own: usize = case.paths.iter().map(|p| p.streams.len() + p.held.len()).sum();
-        case.notes
-            .push(format!("{own} requests of the window were probes of the ways to the server (--via)"));
+        probing.finish(&mut case)?;
     }
     Ok((case, redactor))
 }

@@ -1,16 +1,18 @@
 //! `intriage collect [URL]`: evidence only, into one redacted case file.
 
-use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use intriage_case::{Bytes, Case, Collected, Gathered, Seconds, Target};
-use intriage_observe::{Address, Limits, MachineWatch, Watch, read_log, redacted};
+use intriage_case::{Bytes, Case, Collected, Gathered, Target};
+use intriage_observe::{Address, Limits, MachineWatch, Watch, redacted};
 use intriage_report::inventory_text;
 
 use super::access::access;
+use super::budgets;
+use super::collecting::{Collecting, Logs, sources};
 use super::keeping::{can_save, keep, redactor};
 use super::print;
 use super::watching::watching;
+use super::ways::{self, Probing};
 use crate::cli::CollectArgs;
 use crate::failure::{Failure, Outcome};
 
@@ -18,18 +20,32 @@ use crate::failure::{Failure, Outcome};
 const MOST_SCRAPE: usize = 64 << 20;
 
 pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
-    if args.target.is_none() && !args.host && args.log.is_empty() {
+    if args.target.is_none() && !args.host && args.log.is_empty() && args.model_path.is_none() {
         return Err(Failure::Usage(
-            "nothing to collect: give a URL, --host, or --log FILE (see intriage collect --help)".into(),
+            "nothing to collect: give a URL, --host, --log FILE or --model-path DIR (see intriage collect --help)"
+                .into(),
         ));
     }
     can_save(&args.save)?;
+    let sources = sources(&args.log)?;
+    let hops = ways::hops(&args.via)?;
+    if !hops.is_empty() && args.target.is_none() {
+        return Err(Failure::Usage("--via probes the ways to a server: give its URL, too".into()));
+    }
     let access = access(&args.access)?;
     let address = match &args.target {
         Some(target) => Some(target.parse::<Address>().map_err(|e| Failure::Usage(format!("{e}")))?),
         None => None,
     };
-    let redactor = redactor(Some(&access), address.as_ref());
+    let mut redactor = redactor(Some(&access), address.as_ref());
+    if args.keep_prompts {
+        redactor = redactor.keep_prompts();
+    }
+    let began = Instant::now();
+    let watched = address.is_some() || args.host;
+    let logs = Logs::start(sources, args.max_log, if watched { args.window } else { Duration::ZERO });
+    let model = Collecting::model(args.model_path.as_deref(), args.host);
+    let probing = address.as_ref().and_then(|direct| Probing::start(direct, hops, &access, None));
     let machine = args.host.then(MachineWatch::start);
     let mut case = if let Some(address) = address {
         server(&Watch {
@@ -39,6 +55,7 @@ pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
             window: args.window,
             limits: Limits { bytes: MOST_SCRAPE, time: args.timeout },
             until: None,
+            budget: Some(budgets::metrics(args.window)),
         })
     } else {
         if machine.is_some() {
@@ -50,9 +67,13 @@ pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
     if let Some(machine) = machine {
         machine.stop(&mut case);
     }
-    for path in &args.log {
-        log(&mut case, path);
+    if let Some(probing) = probing {
+        probing.finish_within(budgets::path(args.window), began, &mut case);
     }
+    if let Some(model) = model {
+        model.finish(&mut case);
+    }
+    logs.finish(&mut case);
     if let Some(flags) = &args.engine_args {
         case.command_line = Some(flags.clone());
     }
@@ -68,50 +89,16 @@ pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
 /// A server that cannot be watched leaves the rest of the case whole.
 fn server(plan: &Watch) -> Case {
     let began = Instant::now();
-    let target = Target { name: plan.address.to_string() };
-    let (mut case, outcome) = match watching(plan) {
-        Ok(case) => (case, Gathered::Whole),
-        Err(why) => (Case::default(), Gathered::Skipped { why: why.to_string() }),
-    };
-    case.target = target;
-    let size: usize = case.scrapes.iter().filter_map(|s| s.body()).map(<[u8]>::len).sum();
-    let failed = case.scrapes.iter().filter(|s| s.body().is_none()).count();
-    let outcome = match outcome {
-        Gathered::Whole if failed > 0 => {
-            Gathered::Partly { why: format!("{failed} of {} scrapes failed", case.scrapes.len()) }
-        }
-        other => other,
-    };
-    case.collected.push(collected("metrics", outcome, began, size));
-    let size: usize = case.endpoints.values().map(String::len).sum();
-    let outcome = if case.endpoints.is_empty() {
-        Gathered::Skipped { why: "no other endpoint answered".into() }
-    } else {
-        Gathered::Whole
-    };
-    case.collected.push(collected("endpoints", outcome, began, size));
+    let mut case = watching(plan).unwrap_or_else(|why| {
+        let skipped = |what: &str| Collected {
+            what: what.into(),
+            outcome: Gathered::Skipped { why: why.to_string() },
+            took: budgets::since(began),
+            size: Bytes(0.0),
+            budget: plan.budget,
+        };
+        Case { collected: vec![skipped("metrics"), skipped("endpoints")], ..Case::default() }
+    });
+    case.target = Target { name: plan.address.to_string() };
     case
-}
-
-fn log(case: &mut Case, path: &Path) {
-    let began = Instant::now();
-    let what = format!("log {}", path.display());
-    match read_log(path) {
-        Ok(log) => {
-            case.collected.push(collected(&what, Gathered::Whole, began, log.text.len()));
-            case.add_log(log);
-        }
-        Err(why) => {
-            case.collected.push(collected(&what, Gathered::Skipped { why: why.to_string() }, began, 0));
-        }
-    }
-}
-
-fn collected(what: &str, outcome: Gathered, began: Instant, size: usize) -> Collected {
-    Collected {
-        what: what.to_owned(),
-        outcome,
-        took: Seconds(began.elapsed().as_secs_f64()),
-        size: Bytes(size as f64),
-    }
 }

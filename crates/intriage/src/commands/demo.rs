@@ -177,6 +177,7 @@ fn observe(url: &str) -> Result<Case, Failure> {
         window: Duration::from_secs_f64(WINDOW.length.0),
         limits: Limits { bytes: 32 << 20, time: Duration::from_secs(5) },
         until: None,
+        budget: None,
     };
     watching(&plan)
 }

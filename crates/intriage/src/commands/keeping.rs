@@ -34,7 +34,9 @@ pub(super) fn can_save(path: &Path) -> Result<(), Failure> {
 /// Saves a case, redacted, and beside it the owner's list of pseudonyms where there are any.
 pub(super) fn keep(case: &Case, redactor: &Redactor, path: &Path) -> Result<(), Failure> {
     save(case, redactor, path)?;
-    let map = redactor.map();
+    let mut map = redactor.map();
+    // What stands for itself is a pseudonym of an earlier list, and nobody here knows its original.
+    map.originals.retain(|pseudonym, original| pseudonym != original);
     if map.originals.is_empty() {
         anstream::eprintln!("saved {}", path.display());
         return Ok(());
@@ -52,7 +54,7 @@ pub(super) fn keep(case: &Case, redactor: &Redactor, path: &Path) -> Result<(), 
 }
 
 /// `incident.case` has `incident.case.names.json`.
-fn names_file(path: &Path) -> PathBuf {
+pub(super) fn names_file(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".names.json");
     name.into()

@@ -2,8 +2,11 @@
 
 mod access;
 pub(crate) mod bench;
+mod budgets;
+pub(crate) mod case;
 pub(crate) mod check;
 pub(crate) mod collect;
+mod collecting;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod explain;

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use intriage_diagnose::{Diagnosis, Health};
+use intriage_diagnose::{Contents, Diagnosis, Difference, Health};
 use intriage_plan::Plan;
 use intriage_record::Summary;
 use intriage_record::definitions::Said;
@@ -38,6 +38,22 @@ pub(super) fn health(health: &Health, format: Format) -> Result<(), Failure> {
     match format {
         Format::Text => text(&intriage_report::health_text(health, columns())),
         Format::Json => json(intriage_report::health_json(health)),
+    }
+}
+
+/// Prints what is in a case.
+pub(super) fn contents(contents: &Contents, format: Format) -> Result<(), Failure> {
+    match format {
+        Format::Text => text(&intriage_report::contents_text(contents, columns())),
+        Format::Json => json(intriage_report::contents_json(contents)),
+    }
+}
+
+/// Prints what differs between two cases.
+pub(super) fn difference(found: &Difference, format: Format) -> Result<(), Failure> {
+    match format {
+        Format::Text => text(&intriage_report::difference_text(found, columns())),
+        Format::Json => json(intriage_report::difference_json(found)),
     }
 }
 

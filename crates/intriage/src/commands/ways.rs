@@ -1,20 +1,22 @@
-//! Probing the ways to a server beside the watch: what `check --via` adds.
+//! Probing the ways to a server beside the watch: what `--via` adds.
 
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use intriage_case::PathProbe;
+use intriage_case::{Budget, Bytes, Case, Collected, Gathered, PathProbe};
 use intriage_observe::{Access, Address, PathPlan, probe_all};
 
-use crate::cli::CheckArgs;
+use super::budgets;
 use crate::failure::Failure;
 
 /// Hops as the command line names them.
-pub(super) fn hops(args: &CheckArgs) -> Result<Vec<Address>, Failure> {
-    args.via.iter().map(|url| url.parse().map_err(|e| Failure::Usage(format!("--via: {e}")))).collect()
+pub(super) fn hops(via: &[String]) -> Result<Vec<Address>, Failure> {
+    via.iter().map(|url| url.parse().map_err(|e| Failure::Usage(format!("--via: {e}")))).collect()
 }
 
 /// Probes under way.
-pub(super) struct Probing(JoinHandle<Vec<PathProbe>>);
+pub(super) struct Probing(Receiver<Vec<PathProbe>>);
 
 impl Probing {
     /// Starts the probes on a thread of their own, so that the watch sees the server under them; none without a hop.
@@ -34,14 +36,53 @@ impl Probing {
             plan.rounds + plan.held
         );
         let (direct, access) = (direct.clone(), access.clone());
-        Some(Self(thread::spawn(move || probe_all(&direct, &hops, &access, &plan))))
+        let (send, probes) = mpsc::channel();
+        thread::spawn(move || {
+            // Whoever asked may have given up.
+            let _ = send.send(probe_all(&direct, &hops, &access, &plan));
+        });
+        Some(Self(probes))
     }
 
     /// Waits for the last answer.
-    pub(super) fn finish(self) -> Result<Vec<PathProbe>, Failure> {
-        if !self.0.is_finished() {
+    pub(super) fn finish(self, case: &mut Case) -> Result<(), Failure> {
+        let probes = self.0.try_recv().or_else(|_| {
             anstream::eprintln!("waiting for the probes; Ctrl-C leaves the rest out");
-        }
-        self.0.join().map_err(|_| Failure::Internal("the probes ended early".into()))
+            self.0.recv().map_err(|_| Failure::Internal("the probes ended early".into()))
+        })?;
+        put(case, probes);
+        Ok(())
     }
+
+    /// Waits until the budget is used up, and says in the inventory how it went.
+    pub(super) fn finish_within(self, budget: Budget, began: Instant, case: &mut Case) {
+        let time = Duration::try_from_secs_f64(budget.time.get()).unwrap_or(Duration::MAX);
+        let probes = self.0.recv_timeout(time.saturating_sub(began.elapsed()));
+        let skipped = |why: String| Gathered::Skipped { why };
+        let (outcome, size) = match probes {
+            Ok(probes) => {
+                let size = serde_json::to_vec(&probes).map_or(0, |json| json.len());
+                let failed: Vec<String> =
+                    probes.iter().filter_map(|p| Some(format!("{}: {}", p.url, p.error.as_ref()?))).collect();
+                put(case, probes);
+                let whole = failed.is_empty();
+                (if whole { Gathered::Whole } else { Gathered::Partly { why: failed.join("; ") } }, size)
+            }
+            Err(RecvTimeoutError::Timeout) => (skipped(format!("cut at its budget of {}", budget.time)), 0),
+            Err(RecvTimeoutError::Disconnected) => (skipped("the probes ended early".into()), 0),
+        };
+        case.collected.push(Collected {
+            what: "path".into(),
+            outcome,
+            took: budgets::since(began),
+            size: Bytes(size as f64),
+            budget: Some(budget),
+        });
+    }
+}
+
+fn put(case: &mut Case, probes: Vec<PathProbe>) {
+    let own: usize = probes.iter().map(|p| p.streams.len() + p.held.len()).sum();
+    case.paths = probes;
+    case.notes.push(format!("{own} requests of the window were probes of the ways to the server (--via)"));
 }

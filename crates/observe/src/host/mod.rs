@@ -20,4 +20,4 @@ mod watch;
 
 pub use collector::{Collector, HostError};
 pub use root::Root;
-pub use watch::HostWatch;
+pub use watch::{HostWatch, MOST_BYTES};

@@ -11,6 +11,9 @@ use super::{Collector, HostError, Root};
 /// Most snapshots kept: an hour at one a second.
 const MOST_SNAPSHOTS: usize = 3600;
 
+/// Most bytes kept of a machine in all.
+pub const MOST_BYTES: usize = 64 << 20;
+
 /// Looks at the machine from now until [`HostWatch::stop`].
 #[derive(Debug)]
 pub struct HostWatch {
@@ -28,11 +31,14 @@ impl HostWatch {
             .spawn(move || {
                 let mut due = Instant::now();
                 let mut snapshots = vec![collector.snapshot_full()];
+                let mut bytes = snapshots[0].size();
                 loop {
                     due += every;
                     let told = stopped.recv_timeout(due.saturating_duration_since(Instant::now()));
-                    if snapshots.len() < MOST_SNAPSHOTS {
-                        snapshots.push(collector.snapshot_counters());
+                    if snapshots.len() < MOST_SNAPSHOTS && bytes < MOST_BYTES {
+                        let snapshot = collector.snapshot_counters();
+                        bytes += snapshot.size();
+                        snapshots.push(snapshot);
                     }
                     // Told to stop, or nobody is left to tell: the last counters close the window.
                     if told != Err(RecvTimeoutError::Timeout) {

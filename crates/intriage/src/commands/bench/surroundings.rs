@@ -67,6 +67,7 @@ pub(super) fn begin(args: &BenchArgs) -> Result<Option<Watched>, Failure> {
         window: Duration::from_hours(7 * 24),
         limits: Limits { bytes: 64 << 20, time: Duration::from_secs(10) },
         until: Some(Arc::clone(&until)),
+        budget: None,
     };
     let (tell, told) = channel();
     let scrapes = Arc::new(Mutex::new(Vec::new()));

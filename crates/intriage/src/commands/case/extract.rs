@@ -1,0 +1,18 @@
+//! `intriage case extract`: a case's files in a new folder.
+
+use intriage_observe::{extract, open};
+
+use crate::cli::ExtractArgs;
+use crate::failure::{Failure, Outcome};
+
+pub(super) fn run(args: &ExtractArgs) -> Result<Outcome, Failure> {
+    let case = open(&args.case)?;
+    let parent = args.output.parent().filter(|p| !p.as_os_str().is_empty());
+    if args.output.is_file() || parent.is_some_and(|p| !p.is_dir()) {
+        let why = format!("-o {}: name a new folder in one that exists", args.output.display());
+        return Err(Failure::Usage(why));
+    }
+    let files = extract(&case, &args.output)?;
+    anstream::eprintln!("wrote {files} files below {}", args.output.display());
+    Ok(Outcome::Fine)
+}

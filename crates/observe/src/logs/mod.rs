@@ -1,0 +1,149 @@
+//! Logs from wherever they come: a file, a pipe, standard input, the journal. Each within its own time and size.
+
+mod ends;
+mod journal;
+mod reading;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use intriage_case::LogText;
+use thiserror::Error;
+
+use reading::{Ended, within};
+
+/// Where a log comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LogSource {
+    /// A file, or a pipe with a name.
+    File(PathBuf),
+    /// Standard input.
+    Stdin,
+    /// A unit of systemd, by `journalctl`.
+    Journal(String),
+}
+
+/// How much of a log is taken, and how long it is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogLimits {
+    /// Most bytes: a quarter from the start (settings), the rest from the end (what happened last).
+    pub bytes: usize,
+    /// Most time; `None` waits for the end.
+    pub time: Option<Duration>,
+    /// How far back a journal is read.
+    pub since: Duration,
+}
+
+/// A log, and what of it is missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenLog {
+    /// Its text.
+    pub log: LogText,
+    /// What was left out and why; `None` where it is whole.
+    pub cut: Option<String>,
+}
+
+/// Why there is no log.
+#[derive(Debug, Error)]
+pub enum LogError {
+    /// Not a unit's name.
+    #[error("{0:?} is no unit: write journal:NAME, such as journal:vllm.service")]
+    NotAUnit(String),
+    /// Reading failed.
+    #[error("{from}: {why}")]
+    Io {
+        /// The log.
+        from: String,
+        /// The reason.
+        why: String,
+    },
+    /// Nothing came in time.
+    #[error("{from}: nothing came within {} s", .limit.as_secs_f64())]
+    Silent {
+        /// The log.
+        from: String,
+        /// The limit.
+        limit: Duration,
+    },
+    /// No `journalctl` here.
+    #[error(
+        "journalctl is not here, so the journal of {0} cannot be read: run it where systemd runs, or give the log as a file"
+    )]
+    NoJournal(String),
+    /// The journal knows nothing of the unit.
+    #[error("the journal has nothing of {unit} since {since_s} s ago{said}")]
+    EmptyJournal {
+        /// The unit.
+        unit: String,
+        /// How far back was looked, in seconds.
+        since_s: u64,
+        /// What journalctl said, after a colon.
+        said: String,
+    },
+}
+
+impl LogSource {
+    /// Reads `-`, `journal:UNIT`, or a path, as `--log` takes them.
+    pub fn from_argument(argument: &Path) -> Result<Self, LogError> {
+        match argument.to_str() {
+            Some("-") => Ok(Self::Stdin),
+            Some(text) => match text.strip_prefix("journal:") {
+                Some(unit) if journal::is_unit(unit) => Ok(Self::Journal(unit.to_owned())),
+                Some(unit) => Err(LogError::NotAUnit(unit.to_owned())),
+                None => Ok(Self::File(argument.to_owned())),
+            },
+            None => Ok(Self::File(argument.to_owned())),
+        }
+    }
+
+    /// Takes the log.
+    pub fn take(&self, limits: &LogLimits) -> Result<TakenLog, LogError> {
+        let ended = match self {
+            Self::Journal(unit) => return journal::take(unit, limits),
+            Self::Stdin => within(limits, |ends| ends.stream(std::io::stdin().lock())),
+            Self::File(path) => {
+                let path = path.clone();
+                // Opened on the reading thread: a pipe that nobody writes into is waited for.
+                within(limits, move |ends| ends.file(&path))
+            }
+        };
+        self.taken(ended, limits)
+    }
+
+    fn taken(&self, ended: Ended, limits: &LogLimits) -> Result<TakenLog, LogError> {
+        let from = self.to_string();
+        if let Some(why) = ended.error {
+            return Err(LogError::Io { from, why });
+        }
+        if ended.late && ended.text.is_empty() {
+            return Err(LogError::Silent { from, limit: limits.time.unwrap_or_default() });
+        }
+        let cut = ended.cut(limits);
+        Ok(TakenLog { log: LogText { name: self.file_name(), text: ended.text }, cut })
+    }
+
+    /// Its name in a case.
+    fn file_name(&self) -> String {
+        match self {
+            Self::Stdin => "stdin.log".into(),
+            Self::Journal(unit) => format!("journal-{unit}.log"),
+            Self::File(path) => {
+                let stem = path.file_stem().map_or("server".into(), |n| n.to_string_lossy().into_owned());
+                format!("{stem}.log")
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for LogSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Stdin => f.write_str("standard input"),
+            Self::Journal(unit) => write!(f, "journal:{unit}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

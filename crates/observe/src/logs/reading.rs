@@ -1,0 +1,69 @@
+//! Reading on a thread of its own, so that a source that never ends or never answers holds up nobody.
+
+use std::io;
+use std::sync::mpsc::{self, RecvTimeoutError};
+
+use intriage_case::Bytes;
+
+use super::LogLimits;
+use super::ends::Ends;
+
+/// How reading ended.
+pub(super) struct Ended {
+    /// What came, as text; bytes that are not UTF-8 are replaced.
+    pub(super) text: String,
+    /// Bytes missing in its middle.
+    pub(super) dropped: u64,
+    /// Whether the time ran out.
+    pub(super) late: bool,
+    /// Why it could not be read.
+    pub(super) error: Option<String>,
+}
+
+impl Ended {
+    /// What is missing, in words.
+    pub(super) fn cut(&self, limits: &LogLimits) -> Option<String> {
+        let time = self.late.then(|| {
+            let limit = limits.time.unwrap_or_default().as_secs_f64();
+            format!("it had not ended after {limit} s, and what had come is kept")
+        });
+        let size = (self.dropped > 0).then(|| {
+            format!(
+                "{} of its middle are left out to keep {}",
+                Bytes(self.dropped as f64),
+                Bytes(limits.bytes as f64)
+            )
+        });
+        let parts: Vec<String> = time.into_iter().chain(size).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+}
+
+/// Lets `read` fill the ends until it is done or the time is over. A reader that hangs is left behind: it dies with
+/// the program.
+pub(super) fn within(
+    limits: &LogLimits,
+    read: impl FnOnce(&Ends) -> io::Result<()> + Send + 'static,
+) -> Ended {
+    let ends = Ends::new(limits.bytes);
+    let (done, ready) = mpsc::channel();
+    let theirs = ends.clone();
+    let started = std::thread::Builder::new().name("log".into()).spawn(move || {
+        // Nobody may be left to hear it.
+        let _ = done.send(read(&theirs));
+    });
+    let ended = match (started, limits.time) {
+        (Err(error), _) => Ok(Err(error)),
+        (Ok(_), Some(time)) => ready.recv_timeout(time),
+        (Ok(_), None) => ready.recv().map_err(|_| RecvTimeoutError::Disconnected),
+    };
+    let (bytes, dropped) = ends.finish();
+    let text =
+        String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
+    let error = match &ended {
+        Ok(Err(error)) => Some(error.to_string()),
+        Err(RecvTimeoutError::Disconnected) => Some("the thread that reads died".into()),
+        Ok(Ok(())) | Err(RecvTimeoutError::Timeout) => None,
+    };
+    Ended { text, dropped, late: matches!(ended, Err(RecvTimeoutError::Timeout)), error }
+}

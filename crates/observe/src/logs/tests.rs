@@ -1,0 +1,99 @@
+//! A log is taken whole, or its two ends with a word on the rest, and nothing that hangs holds anybody up.
+
+use std::fs;
+use std::io::Write as _;
+
+use proptest::prelude::*;
+
+use super::ends::Ends;
+use super::*;
+
+fn limits(bytes: usize, milliseconds: u64) -> LogLimits {
+    LogLimits { bytes, time: Some(Duration::from_millis(milliseconds)), since: Duration::from_secs(3600) }
+}
+
+const LONG: u64 = 60_000;
+
+fn pipe(path: &Path) {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0).unwrap();
+}
+
+#[test]
+fn arguments_name_files_standard_input_and_units() {
+    let source = |text: &str| LogSource::from_argument(Path::new(text));
+    assert_eq!(source("-").unwrap(), LogSource::Stdin);
+    assert_eq!(source("journal:vllm@8.service").unwrap(), LogSource::Journal("vllm@8.service".into()));
+    assert_eq!(source("a/b.log").unwrap(), LogSource::File("a/b.log".into()));
+    for bad in ["journal:", "journal:-rf", "journal:a b", "journal:../x"] {
+        assert!(matches!(source(bad), Err(LogError::NotAUnit(_))), "{bad}");
+    }
+}
+
+#[test]
+fn a_short_log_is_whole_and_a_long_one_keeps_its_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("server.log");
+    let text: String = (0..1000).map(|n| format!("line {n}\n")).collect();
+    fs::write(&path, &text).unwrap();
+    let whole = LogSource::File(path.clone()).take(&limits(1 << 20, LONG)).unwrap();
+    assert_eq!((whole.log.name.as_str(), whole.cut), ("server.log", None));
+    assert_eq!(whole.log.text, text);
+    let cut = LogSource::File(path).take(&limits(800, LONG)).unwrap();
+    assert!(cut.log.text.starts_with("line 0\n") && cut.log.text.ends_with("line 999\n"));
+    assert!(cut.log.text.len() < 900 && cut.cut.unwrap().contains("middle"));
+}
+
+#[test]
+fn a_pipe_that_nobody_writes_into_is_given_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("pipe");
+    pipe(&path);
+    let error = LogSource::File(path).take(&limits(1 << 20, 50)).unwrap_err().to_string();
+    assert!(error.contains("nothing came within 0.05 s"), "{error}");
+}
+
+#[test]
+fn a_pipe_that_never_ends_gives_what_it_had() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("pipe");
+    pipe(&path);
+    // Open for both ways, so that neither end waits for the other and the pipe never ends.
+    let mut held = fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    held.write_all(b"INFO ready\n").unwrap();
+    let taken = LogSource::File(path).take(&limits(1 << 20, 3000)).unwrap();
+    assert_eq!(taken.log.text, "INFO ready\n");
+    assert!(taken.cut.unwrap().contains("had not ended"));
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let error = LogSource::File("/no/such.log".into()).take(&limits(10, LONG)).unwrap_err().to_string();
+    assert!(error.starts_with("/no/such.log: "), "{error}");
+}
+
+proptest! {
+    /// However a text is cut into reads, what is kept is its two ends.
+    #[test]
+    fn both_ends_of_any_stream_are_kept(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..30), most in 8usize..200) {
+        struct Pieces(std::vec::IntoIter<Vec<u8>>);
+        impl std::io::Read for Pieces {
+            fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+                let Some(piece) = self.0.find(|p| !p.is_empty()) else { return Ok(0) };
+                into[..piece.len()].copy_from_slice(&piece);
+                Ok(piece.len())
+            }
+        }
+        let all: Vec<u8> = pieces.concat();
+        let ends = Ends::new(most);
+        ends.stream(Pieces(pieces.into_iter())).unwrap();
+        let (kept, dropped) = ends.finish();
+        if all.len() <= most {
+            prop_assert_eq!((&kept, dropped), (&all, 0));
+        } else {
+            prop_assert_eq!(dropped, (all.len() - most) as u64);
+            prop_assert!(kept.starts_with(&all[..most / 4]));
+            prop_assert!(kept.ends_with(&all[all.len() - (most - most / 4)..]));
+        }
+    }
+}
