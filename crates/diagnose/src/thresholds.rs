@@ -141,6 +141,7 @@ thresholds! {
     ItlSpread "itl_spread" 3.0 Ratio "p99 over median gap between tokens that is a stutter" "own";
     ConcurrencyRoom "concurrency_room" 2.0 Requests "full-length requests the pool must hold at least" "founding document 002 (1.83)";
     Underbatched "underbatched" 0.3 Ratio "mean running over the sequence cap below which a batch job leaves room" "own";
+    PrefixLost "prefix_lost" 3.0 Events "times the engine says that it computes a whole prompt again; once is a new conversation" "own";
     Straggler "straggler" 0.1 Ratio "a card's SM clock below the middle of its group: every exchange waits for the slowest" "catalogue T.straggler";
     FarFromGpu "far_from_gpu" 0.5 Ratio "share of a worker's memory or time on another node than its GPU" "catalogue (numa-misplacement)";
     FarCost "far_cost" 0.15 Ratio "part of a step that distance from the GPU can cost at most" "catalogue (numa-misplacement); 0.02 measured in 1CatAI/1Cat-vLLM#678";

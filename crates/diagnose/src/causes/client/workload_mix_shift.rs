@@ -57,13 +57,18 @@ const LENGTHS: [(Signal, &str); 2] =
 fn judge(e: &Evidence<'_>) -> Judgement {
     let halves = Halves::of(e);
     let slower = halves.as_ref().and_then(|h| slower(e, h));
-    let share = slower.as_ref().map_or(Ratio(0.0), |(_, c)| Ratio(1.0 - 1.0 / (1.0 + c.growth()).max(1.0)));
-    let (on, says) = match &slower {
-        Some((Signal::LatencyItl, _)) => (ImpactOn::Tpot, "of the gap between tokens came with the new mix"),
-        _ => (ImpactOn::Ttft, "of the first-token time came with the new mix"),
+    let on = match &slower {
+        Some((Signal::LatencyItl, _)) => ImpactOn::Tpot,
+        _ => ImpactOn::Ttft,
     };
-    let time = slower.as_ref().map(|(_, c)| Seconds(c.after - c.before));
-    let impact = Impact { on, share, time, says: format!("{share} {says}") };
+    let more = slower.as_ref().map_or(0.0, |(signal, change)| more_than_before(e, *signal, change));
+    let share = e.account.share_of_life(more);
+    let impact = Impact {
+        on,
+        share,
+        time: Some(Seconds(more)),
+        says: format!("{} per request over the window more than before, {share} of its life", Seconds(more)),
+    };
     let moved = halves.as_ref().and_then(|h| moved(e, h));
     let text =
         moved.as_ref().map_or(String::new(), |(what, _)| format!("demand changed inside the window: {what}"));
@@ -73,6 +78,15 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         // That the mix explains all of it takes a replay.
         .at_most_likely(0.6)
         .conclude(text, impact)
+}
+
+/// What a request of the window took longer than one of its first half.
+fn more_than_before(e: &Evidence<'_>, signal: Signal, change: &Change) -> f64 {
+    let each = (e.mean(signal).unwrap_or(change.before) - change.before).max(0.0);
+    match signal {
+        Signal::LatencyItl => each * e.mean(Signal::TokensOutputEach).unwrap_or(1.0),
+        _ => each,
+    }
 }
 
 /// The first thing that grew, in words, with its figure.
