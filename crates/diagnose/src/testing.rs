@@ -24,6 +24,9 @@ pub(crate) use card::Card;
 const SCRAPES: usize = 12;
 const STEP_MS: u64 = 5000;
 
+/// Values of a histogram, and how often each was seen.
+type Observations = Vec<(f64, f64)>;
+
 /// A made-up case: a busy minute of one engine.
 ///
 /// Gauges hold at every scrape; counters and histograms gain their total evenly over the window.
@@ -34,7 +37,7 @@ pub(crate) struct Given {
     gauges: Vec<(Signal, Vec<f64>)>,
     counters: Vec<(Signal, Option<String>, Vec<f64>)>,
     histograms: Vec<(Signal, Vec<(f64, f64)>)>,
-    halves: Vec<(Signal, [Vec<(f64, f64)>; 2])>,
+    halves: Vec<(Signal, [Observations; 2])>,
     ttft_sums: Vec<f64>,
     raw: String,
     /// Text of each scrape, by the part of the window gone.

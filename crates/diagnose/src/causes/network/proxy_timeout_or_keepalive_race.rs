@@ -175,7 +175,7 @@ impl Race {
         let shows = lost as f64 >= least
             && fresh.len() as f64 >= least
             && lost < reused.len()
-            && !fresh.iter().any(|r| at_once(r));
+            && !fresh.iter().any(at_once);
         shows.then_some(Self { lost, reused: reused.len(), fresh: fresh.len() })
     }
 }

@@ -67,7 +67,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 
 fn judge(e: &Evidence<'_>) -> Judgement {
     if let Some(event) = e.observed.log.first(Meaning::RouterTimeout) {
-        return router_gave_up(e, event);
+        return router_gave_up(event);
     }
     let front = e.account.frontend.map_or(0.0, |p| p.value);
     let share = e.account.share_of_life(front);
@@ -88,7 +88,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
 }
 
 /// A router that asks a server to prepare prompts did not get them in time.
-fn router_gave_up(e: &Evidence<'_>, event: &LogEvent) -> Judgement {
+fn router_gave_up(event: &LogEvent) -> Judgement {
     let says = format!("the log says: {}", event.excerpt);
     let fact = Fact { says, value: None, limit: None, signal: None, source: event.source() };
     let impact = Impact {
