@@ -20,9 +20,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let survey: Value = serde_json::from_slice(&std::fs::read(survey)?)?;
     let (link, thrash) = (slow_link(), five_days());
     let cards = survey_of(&survey, &link, &["Gen3 x8", "Gen5 x16"]);
-    write(&folder.join("founding-case-1-pcie"), link, &cards, SLOW_LINK)?;
+    write(&folder.join("founding-case-1-pcie"), link, &cards, &SLOW_LINK)?;
     let cards = survey_of(&survey, &thrash, &["Gen5 x16"]);
-    write(&folder.join("founding-case-2-five-days"), thrash, &cards, FIVE_DAYS)
+    write(&folder.join("founding-case-2-five-days"), thrash, &cards, &FIVE_DAYS)
 }
 
 /// What goes with a recording: command line, log, truth.
@@ -195,7 +195,7 @@ fn survey_of(real: &Value, recording: &Recording, links: &[&str]) -> Value {
     survey
 }
 
-fn write(folder: &Path, recording: Recording, survey: &Value, around: Around) -> Result<(), Box<dyn Error>> {
+fn write(folder: &Path, recording: Recording, survey: &Value, around: &Around) -> Result<(), Box<dyn Error>> {
     // The simulated engine tells of itself in developer mode, and knows nothing of groups of GPUs.
     let kept = |name: &str| name.starts_with("metrics/") || name == "endpoints/version.json";
     let mut files: Recording = recording.into_iter().filter(|(name, _)| kept(name)).collect();

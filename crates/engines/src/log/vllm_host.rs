@@ -30,9 +30,9 @@ pub(super) const SIGNATURES: &[Signature] = &[
     ),
     // The bar gives seconds a file where one takes more than a second, files a second otherwise.
     row(ShardsSlow, "Loading safetensors checkpoint shards").with("s/it]").from(
-        Wording::Incident("modelplaneai/modelplane#204"),
-        "Loading safetensors checkpoint shards:   4% Completed | 10/241 [02:31<58:11, 15.11s/it]",
-        "Loading safetensors checkpoint shards:   4% Completed | 10/241 [00:05<02:11,  1.76it/s]",
+        Wording::Recording("lab/idle/server.log"),
+        "Loading safetensors checkpoint shards: 100% Completed | 1/1 [00:01<00:00,  1.45s/it]",
+        "Loading safetensors checkpoint shards:   0% Completed | 0/1 [00:00<?, ?it/s]",
     ),
     row(KvTransferTimed, "Time to init xfer:").from(
         Wording::Incident("ai-dynamo/dynamo#1314"),
