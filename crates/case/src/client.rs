@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::{Millis, Seconds, Tokens};
 
 /// One request as its client saw it. Times count from `sent`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ClientRequest {
     /// When it was sent.
     #[serde(deserialize_with = "whole")]
@@ -43,6 +43,18 @@ pub struct ClientRequest {
     /// What went wrong, the client's own giving up included.
     #[serde(default)]
     pub error: Option<String>,
+    /// Until it was over, however it ended; tells how long a request that failed had lasted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Seconds>,
+    /// How much later than planned it was sent, where a plan said when; waiting behind a limit the user set is no delay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late: Option<Seconds>,
+    /// How long its user had waited when it was sent: retrieval, tools, guards; absent where nobody measured it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Seconds>,
+    /// Which try of the same request it is, from 1; absent where the client does not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
 }
 
 /// Clients write milliseconds with and without a fraction.
@@ -81,6 +93,16 @@ mod tests {
         assert_eq!((first[0].sent, first[0].chunks, first[0].gap_p50), (Millis(1_794_713_888_047), 97, None));
         assert_eq!(read(&write(&first), &mut notes), first);
         assert!(notes.is_empty());
+    }
+
+    #[test]
+    fn what_only_some_clients_know_is_kept_and_not_written_where_unknown() {
+        let line = r#"{"sent":5,"ended":60.0,"late":0.2,"before":1.4,"attempt":2,"error":"cut off"}"#;
+        let mut notes = Vec::new();
+        let told = read(line, &mut notes);
+        assert_eq!((told[0].ended, told[0].attempt), (Some(Seconds(60.0)), Some(2)));
+        assert_eq!(read(&write(&told), &mut notes), told);
+        assert!(!write(&read("{\"sent\":5}", &mut notes)).contains("attempt"));
     }
 
     #[test]

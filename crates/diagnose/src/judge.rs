@@ -88,8 +88,8 @@ fn split_by_objectives(
     let all_met = all_met(objectives);
     held.into_iter().partition(|h| {
         let on = h.judgement.impact.as_ref().map(|i| i.on);
-        // The server's own figures say nothing about the way to it.
-        let unseen = h.cause.class == Class::Network && e.clients.is_err();
+        // The server's own figures say nothing about the way to it; the pace of tokens they do show.
+        let unseen = h.cause.class == Class::Network && on != Some(ImpactOn::Tpot) && e.clients.is_err();
         all_met
             && !unseen
             && matches!(on, Some(ImpactOn::Ttft | ImpactOn::Tpot | ImpactOn::E2e | ImpactOn::Throughput))

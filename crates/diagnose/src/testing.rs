@@ -1,6 +1,7 @@
 //! Cases made up for tests: say what the engine showed, get what a cause makes of it.
 
 mod card;
+mod client;
 mod host;
 
 use std::fmt::Write as _;
@@ -23,6 +24,9 @@ pub(crate) use card::Card;
 const SCRAPES: usize = 12;
 const STEP_MS: u64 = 5000;
 
+/// Values of a histogram, and how often each was seen.
+type Observations = Vec<(f64, f64)>;
+
 /// A made-up case: a busy minute of one engine.
 ///
 /// Gauges hold at every scrape; counters and histograms gain their total evenly over the window.
@@ -33,6 +37,7 @@ pub(crate) struct Given {
     gauges: Vec<(Signal, Vec<f64>)>,
     counters: Vec<(Signal, Option<String>, Vec<f64>)>,
     histograms: Vec<(Signal, Vec<(f64, f64)>)>,
+    halves: Vec<(Signal, [Observations; 2])>,
     ttft_sums: Vec<f64>,
     raw: String,
     /// Text of each scrape, by the part of the window gone.
@@ -54,6 +59,7 @@ impl Given {
             gauges: Vec::new(),
             counters: Vec::new(),
             histograms: Vec::new(),
+            halves: Vec::new(),
             ttft_sums: Vec::new(),
             raw: String::new(),
             texts: Vec::new(),
@@ -79,28 +85,6 @@ impl Given {
             r#"{{"vllm_config":{{"model_config":{{"model":"{checkpoint}"}}}},"system_env":{{"nvidia_gpu_models":"GPU 0: {card}"}}}}"#
         );
         self.endpoint("/server_info", &body)
-    }
-
-    /// What clients saw: `n` answers with this first token, head and median gap between pieces, in seconds.
-    pub(crate) fn client(mut self, n: u64, first: f64, headers: f64, gap: f64) -> Self {
-        let seconds = |s| Some(intriage_case::Seconds(s));
-        self.case.client = (0..n)
-            .map(|i| intriage_case::ClientRequest {
-                sent: Millis(1_700_000_000_000 + i * 500),
-                connect: None,
-                headers: seconds(headers),
-                first: seconds(first),
-                last: seconds(first + 1.0),
-                chunks: 100,
-                gap_p50: seconds(gap),
-                gap_max: None,
-                tokens: None,
-                prompt_tokens: None,
-                status: Some(200),
-                error: None,
-            })
-            .collect();
-        self
     }
 
     /// What a probe saw of one way, the first one being straight: five answers of 32 pieces with this first token and
@@ -248,6 +232,18 @@ impl Given {
         self
     }
 
+    /// What a histogram gained in the first and in the second half of the window: `(value, how often)`.
+    pub(crate) fn observed_in_halves(
+        mut self,
+        signal: Signal,
+        first: &[(f64, f64)],
+        second: &[(f64, f64)],
+    ) -> Self {
+        self.halves.retain(|(s, _)| *s != signal);
+        self.halves.push((signal, [first.to_vec(), second.to_vec()]));
+        self
+    }
+
     /// First tokens with these cumulative sums in seconds, ten more at each scrape.
     pub(crate) fn ttft_sums(mut self, sums: &[f64]) -> Self {
         self.ttft_sums = sums.to_vec();
@@ -338,6 +334,14 @@ impl Given {
         }
         for (signal, values) in &self.histograms {
             self.write_histogram(&mut text, *signal, values, i as f64 / (SCRAPES - 1) as f64);
+        }
+        for (signal, [first, second]) in &self.halves {
+            let gone = 2.0 * i as f64 / (SCRAPES - 1) as f64;
+            let part = |values: &[(f64, f64)], part: f64| -> Vec<(f64, f64)> {
+                values.iter().map(|(v, n)| (*v, n * part.clamp(0.0, 1.0))).collect()
+            };
+            let gained = [part(first, gone), part(second, gone - 1.0)].concat();
+            self.write_histogram(&mut text, *signal, &gained, 1.0);
         }
         if let Some(sum) = self.ttft_sums.get(i) {
             let (name, labels) = self.metric(Signal::LatencyTtft, None);

@@ -142,6 +142,26 @@ thresholds! {
     ItlSpread "itl_spread" 3.0 Ratio "p99 over median gap between tokens that is a stutter" "own";
     ConcurrencyRoom "concurrency_room" 2.0 Requests "full-length requests the pool must hold at least" "founding document 002 (1.83)";
     Underbatched "underbatched" 0.3 Ratio "mean running over the sequence cap below which a batch job leaves room" "own";
+    PrefixLost "prefix_lost" 3.0 Events "times the engine says that it computes a whole prompt again; once is a new conversation" "own";
+    Straggler "straggler" 0.1 Ratio "a card's SM clock below the middle of its group: every exchange waits for the slowest" "catalogue T.straggler";
+    FarFromGpu "far_from_gpu" 0.5 Ratio "share of a worker's memory or time on another node than its GPU" "catalogue (numa-misplacement)";
+    FarCost "far_cost" 0.15 Ratio "part of a step that distance from the GPU can cost at most" "catalogue (numa-misplacement); 0.02 measured in 1CatAI/1Cat-vLLM#678";
+    LargeWeights "large_weights" 2e10 Bytes "weights from which the storage decides how long a start takes" "catalogue (slow-model-storage)";
+    SlowStorage "slow_storage" 1e9 Bytes "bytes a second: weights read more slowly keep a start waiting for storage" "catalogue (slow-model-storage)";
+    SlowShard "slow_shard" 5.0 Seconds "a file of a checkpoint holds up to 5 GB: at 1 GB/s it takes no longer" "own, from slow_storage";
+    StorageFaults "storage_faults" 1000.0 Events "page faults a second that wait for storage: weights come in small pieces" "own; 18,000 against 2 with prefetch in sgl-project/sglang#37806";
+    CutSample "cut_sample" 20.0 Requests "failed requests from which their durations show a pattern" "catalogue (proxy-timeout-or-keepalive-race)";
+    CutSpread "cut_spread" 0.02 Ratio "failed requests this close to one duration were cut by a clock" "catalogue (proxy-timeout-or-keepalive-race)";
+    ShortestCut "shortest_cut" 1.0 Seconds "a failure before is a refusal or a broken connection, not a time-out" "own";
+    ResetSample "reset_sample" 5.0 Requests "connections lost at once from which old and new ones can be compared" "own";
+    SlowTransfer "slow_transfer" 0.1 Seconds "starting to move a KV cache over the right transport takes a millisecond" "own; 1.8 s over TCP and 0.2 ms over RDMA in ai-dynamo/dynamo#1314";
+    SendLag "send_lag" 0.05 Seconds "a client that sends this much later than planned is busy with itself" "catalogue (client-side-bottleneck)";
+    Shift "shift" 0.25 Ratio "change of the mean length or rate from the first half of a window to the second" "catalogue T.shift";
+    GivenUp "given_up" 0.02 Ratio "share of requests their clients gave up" "catalogue T.abort";
+    Repeats "repeats" 0.05 Ratio "share of requests that repeat an earlier one" "catalogue (retry-storm)";
+    FewRepeats "few_repeats" 0.01 Ratio "fewer repeats than this do no harm" "catalogue (retry-storm)";
+    TracedRequests "traced_requests" 20.0 Requests "requests whose time before the call is known" "catalogue (upstream-pipeline-latency)";
+    BeforeShare "before_share" 0.5 Ratio "share of the user's first-token time spent before the call" "catalogue (upstream-pipeline-latency)";
 }
 
 /// The thresholds in force: the table with the settings' changes.

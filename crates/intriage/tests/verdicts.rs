@@ -7,7 +7,7 @@ use support::{code, intriage, is_right, json, recordings, root, stdout, truth};
 
 #[test]
 fn every_recording_gets_its_true_cause() {
-    for folder in ["recordings", "lab", "h200"] {
+    for folder in ["recordings", "lab", "h200", "made"] {
         for recording in recordings(folder) {
             let truth = truth(&recording);
             let output =
@@ -142,7 +142,7 @@ type Keep<'a> = &'a dyn Fn(&str, usize) -> bool;
 /// Less evidence may cost the verdict, but must not turn it into another cause or an alarm.
 #[test]
 fn less_evidence_names_no_wrong_cause() {
-    let all = ["recordings", "lab", "h200"].into_iter().flat_map(recordings);
+    let all = ["recordings", "lab", "h200", "made"].into_iter().flat_map(recordings);
     for recording in all {
         let truth = truth(&recording);
         let count = std::fs::read_dir(recording.join("metrics")).unwrap().count();

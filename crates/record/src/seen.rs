@@ -28,6 +28,9 @@ pub fn client_request(started: Millis, finished: &Finished) -> ClientRequest {
             let words = request.outcome.words();
             if request.error.is_empty() { words.to_owned() } else { format!("{words}: {}", request.error) }
         }),
+        ended: Some(request.ended.since(request.sent).seconds()),
+        late: Some(figures.begun_late.seconds()),
+        ..ClientRequest::default()
     }
 }
 
@@ -49,5 +52,6 @@ mod tests {
         assert_eq!((seen.first, seen.last), (Some(Seconds(0.05)), Some(Seconds(0.09))));
         assert_eq!((seen.chunks, seen.gap_max), (3, Some(Seconds(0.03))));
         assert_eq!((seen.status, seen.error), (Some(200), None));
+        assert_eq!((seen.late, seen.attempt), (Some(Seconds(0.0)), None));
     }
 }

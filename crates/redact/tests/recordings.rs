@@ -11,7 +11,7 @@ use intriage_redact::Redactor;
 
 fn recordings() -> Vec<PathBuf> {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
-    let folders = ["recordings", "lab", "h200"].map(|group| fixtures.join(group));
+    let folders = ["recordings", "lab", "h200", "made"].map(|group| fixtures.join(group));
     let mut all: Vec<PathBuf> =
         folders.iter().flat_map(|group| entries(group)).filter(|p| p.is_dir()).collect();
     all.sort();

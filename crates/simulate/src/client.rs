@@ -89,6 +89,7 @@ impl ClientView {
             prompt_tokens: Some(Tokens(f64::from(self.prompt))),
             status: Some(self.status),
             error: (!answered).then(|| format!("HTTP {}", self.status)),
+            ..ClientRequest::default()
         }
     }
 }

@@ -6,7 +6,9 @@
 
 mod api;
 mod behaviour;
+mod client;
 mod decode;
+mod gpus;
 mod hardware;
 mod host;
 mod measurement;
@@ -45,6 +47,8 @@ pub enum Class {
     Host,
     /// The way between client and server.
     Network,
+    /// Who asks, how much, and how it is measured.
+    Client,
     /// Whether the figures can be trusted at all.
     Measurement,
 }
@@ -63,6 +67,7 @@ impl Class {
             Self::Hardware => "hardware",
             Self::Host => "host",
             Self::Network => "network",
+            Self::Client => "client",
             Self::Measurement => "measurement",
         }
     }
@@ -215,6 +220,7 @@ pub fn catalogue() -> impl Iterator<Item = &'static Cause> {
         hardware::CAUSES,
         host::CAUSES,
         network::CAUSES,
+        client::CAUSES,
         measurement::CAUSES,
     ]
     .into_iter()

@@ -68,6 +68,10 @@ pub enum Meaning {
     WeightsLoaded,
     /// Where the weights lie and how they are read.
     CheckpointStorage,
+    /// How large the model is in GPU memory, and how long it took to get there.
+    ModelLoaded,
+    /// One file of the checkpoint takes seconds to read.
+    ShardsSlow,
     /// How long it took to begin or finish a KV transfer.
     KvTransferTimed,
 
@@ -124,6 +128,8 @@ pub enum Meaning {
     Xid,
     /// NCCL complains.
     NcclWarning,
+    /// GPUs talk directly.
+    TransportPeer,
     /// GPUs talk through host memory.
     TransportSharedMemory,
     /// GPUs talk through plain sockets.

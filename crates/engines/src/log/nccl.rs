@@ -12,6 +12,7 @@ const fn row(meaning: Meaning, text: &'static str) -> Signature {
 }
 
 pub(super) const SIGNATURES: &[Signature] = &[
+    row(TransportPeer, " via P2P").from(Wording::Knowledge(TRANSPORT), PEERS, CHANNEL),
     row(TransportSharedMemory, " via SHM").from(Wording::Incident("vllm-project/vllm#9920"), CHANNEL, PEERS),
     row(TransportSocket, "NET/Socket").from(Wording::Knowledge(TRANSPORT), "NCCL INFO NET/Socket", PEERS),
     row(TransportForbidden, "NCCL_P2P_DISABLE=1").from(

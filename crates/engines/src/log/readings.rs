@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use intriage_case::{LogText, Series, Signal, Source};
 
+use super::line::number_behind;
 use super::meaning::Meaning;
 use super::read::read_logs;
 use super::series::{LogSeries, together};
@@ -32,6 +33,11 @@ pub struct LogEvent {
 }
 
 impl LogEvent {
+    /// The number directly behind a text in its first line, such as the seconds in `took 0.38 seconds`.
+    pub fn number_behind(&self, text: &str) -> Option<f64> {
+        number_behind(&self.excerpt, text)
+    }
+
     /// As a fact's source.
     pub fn source(&self) -> Source {
         Source::Log { file: self.file.clone(), line: self.line }

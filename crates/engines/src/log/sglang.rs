@@ -41,6 +41,11 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "The input (9000 tokens) is longer than the model's context length (8192 tokens).",
         "The decoder prompt (length 1025) is longer than the maximum model length of 1024.",
     ),
+    row(WeightsLoaded, "Load weight end. elapsed=").from(
+        Wording::Knowledge(LINES),
+        "Load weight end. elapsed=9.10, mem usage=15.00 GB.",
+        "Memory pool end. avail mem=12.01 GB",
+    ),
     row(GraphsOff, "cuda graph: False").with("Decode batch").from(
         Wording::Knowledge("causes.json cuda-graph-miss"),
         "Decode batch, #running-req: 2, #token: 512, token usage: 0.01, cuda graph: False, gen throughput (token/s): 35.10, #queue-req: 0",

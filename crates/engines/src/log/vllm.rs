@@ -1,6 +1,6 @@
 //! vLLM's lines.
 
-use super::signature::{LogKind, Signature, Wording};
+use super::signature::{LogKind, Numbered, Signature, Wording};
 use crate::Engine;
 use crate::Meaning::{self, *};
 
@@ -121,6 +121,12 @@ pub(super) const SIGNATURES: &[Signature] = &[
         Wording::Knowledge(LINES),
         "Sequence group 224 is preempted by PreemptionMode.RECOMPUTE mode because there is not enough KV cache space.",
         "--preemption-mode is not supported by the V1 Engine. Falling back to V0.",
+    ),
+    // V0 writes one line for fifty preemptions; its end counts them all.
+    row(Preempted, "total_num_cumulative_preemption=").numbered(Numbered::Amount).since("0.4.3").until("0.10.2").from(
+        Wording::Incident("huggingface/open-r1#339"),
+        "total_num_cumulative_preemption=51",
+        "total_num_cumulative_preemption=0",
     ),
     // Speed.
     row(GraphsOff, "Enforce eager set, disabling torch.compile").from(

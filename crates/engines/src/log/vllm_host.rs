@@ -23,6 +23,17 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "(Worker pid=30029) INFO 11-15 06:28:46 [weight_utils.py:1108] Filesystem type for checkpoints: EXT4. Checkpoint size: 0.25 GiB. Available RAM: 21.31 GiB.",
         "Loading safetensors checkpoint shards:   0% Completed | 0/1 [00:00<?, ?it/s]",
     ),
+    row(ModelLoaded, "Model loading took").from(
+        Wording::Knowledge("engines.md 1.7"),
+        "Model loading took 14.99 GiB memory and 512.30 seconds",
+        "(Worker pid=30029) INFO 11-15 06:28:47 [default_loader.py:501] Loading weights took 0.38 seconds",
+    ),
+    // The bar gives seconds a file where one takes more than a second, files a second otherwise.
+    row(ShardsSlow, "Loading safetensors checkpoint shards").with("s/it]").from(
+        Wording::Recording("lab/idle/server.log"),
+        "Loading safetensors checkpoint shards: 100% Completed | 1/1 [00:01<00:00,  1.45s/it]",
+        "Loading safetensors checkpoint shards:   0% Completed | 0/1 [00:00<?, ?it/s]",
+    ),
     row(KvTransferTimed, "Time to init xfer:").from(
         Wording::Incident("ai-dynamo/dynamo#1314"),
         "Time to init xfer: 1800.3110489808023 ms",

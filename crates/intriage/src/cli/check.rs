@@ -53,7 +53,8 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) host: bool,
     /// What the clients saw: one JSON object a line with sent (Unix ms) and, in seconds after it, connect,
-    /// headers, first, last, gap_p50; chunks, tokens, status, error.
+    /// headers, first, last, gap_p50; chunks, tokens, status, error. Where the client knows them: ended (seconds until it
+    /// was over), late (sent later than planned), before (seconds its user had waited already), attempt (from 1).
     #[arg(long, value_name = "FILE")]
     pub(crate) client: Option<PathBuf>,
     /// A proxy, gateway or load balancer in front of the server (repeatable; from the server outwards). Sends a few

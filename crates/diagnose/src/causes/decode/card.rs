@@ -11,7 +11,7 @@ const NO_READINGS: &str = "there are no GPU readings of the window (nvidia-smi d
 
 /// No kernel runs for much of the time. That some kernel runs does not make a card busy, but where
 /// none runs it is not.
-pub(super) fn card_waits(e: &Evidence<'_>) -> Test {
+pub(in crate::causes) fn card_waits(e: &Evidence<'_>) -> Test {
     let Some(busy) = e.observed.gpu.busy_share() else { return Test::Unknown(NO_READINGS.into()) };
     let idle = Ratio(1.0 - busy.get());
     if busy.get() >= e.limit(Limit::GpuBusyHigh) {

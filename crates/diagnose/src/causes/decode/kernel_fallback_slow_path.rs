@@ -104,6 +104,14 @@ fn slow_path_is_named(e: &Evidence<'_>) -> Test {
         fact.source = event.source();
         return Test::Holds(fact);
     }
+    if let Some((event, said)) = partly_on_cpu(e) {
+        let mut fact = e.setting_fact(Setting::CpuOffload, said);
+        fact.source = event.source();
+        return Test::Holds(fact);
+    }
+    if let Some(said) = plain_kernel(e) {
+        return Test::Holds(e.setting_fact(Setting::Quantization, said));
+    }
     if let Some(said) = slow_path(e) {
         return Test::Holds(e.setting_fact(Setting::CpuOffload, said));
     }
@@ -117,8 +125,32 @@ fn slow_path_is_named(e: &Evidence<'_>) -> Test {
 
 fn slow_path(e: &Evidence<'_>) -> Option<String> {
     let offloaded = e.setting(Setting::CpuOffload).filter(|gb| *gb > 0.0);
-    fallback(e).map(|event| event.excerpt.clone()).or_else(|| {
+    let named = fallback(e).map(|event| event.excerpt.clone());
+    named.or_else(|| partly_on_cpu(e).map(|(_, said)| said)).or_else(|| plain_kernel(e)).or_else(|| {
         offloaded.map(|gb| format!("{gb} GiB of weights lie in host memory and cross the bus in every step"))
+    })
+}
+
+/// Fewer layers on the GPU than the model has: the rest computes on the CPU.
+fn partly_on_cpu<'a>(e: &Evidence<'a>) -> Option<(&'a LogEvent, String)> {
+    let event = e.observed.log.first(Meaning::LayersOffloaded)?;
+    let text = &event.excerpt;
+    let (there, all) = match text.split_once("layers.offload=") {
+        Some((_, rest)) => rest.split_once(" of ")?,
+        None => text.split_once(" layers offloaded")?.0.rsplit(' ').next()?.split_once('/')?,
+    };
+    let whole = |text: &str| text.split_whitespace().next()?.parse::<u32>().ok();
+    let (there, all) = (whole(there)?, whole(all)?);
+    (there < all)
+        .then(|| (event, format!("{there} of {all} layers are on the GPU, the rest computes on the CPU")))
+}
+
+/// A method named by hand that vLLM would replace by its fast kernel if nothing were named.
+fn plain_kernel(e: &Evidence<'_>) -> Option<String> {
+    let asked = e.observed.config.text(Setting::Quantization)?;
+    let vllm = e.observed.identity.engine == Some(Engine::Vllm);
+    (vllm && e.observed.config.was_chosen(Setting::Quantization) && asked == "awq").then(|| {
+        "--quantization awq keeps the plain kernel; without the flag vLLM takes awq_marlin where the GPU has it".to_owned()
     })
 }
 
@@ -147,6 +179,22 @@ mod tests {
         assert!(j.confidence <= 0.5 && j.says.contains("FP8"), "{}", j.says);
         let offload = slow().flags("--cpu-offload-gb 20").objective("itl.p95=30ms").judge(&CAUSE);
         assert_eq!(offload.outcome, Outcome::Likely);
+    }
+
+    #[test]
+    fn layers_on_the_cpu_and_a_plain_kernel_are_slow_paths() {
+        let slow = || slow().objective("itl.p95=30ms");
+        for (log, named) in [
+            ("31/33 layers offloaded\n", "31 of 33 layers"),
+            ("memory.available=\"[17.8 GiB]\" layers.offload=49 of 63\n", "49 of 63 layers"),
+        ] {
+            let j = slow().log(log).judge(&CAUSE);
+            assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+            assert!(j.says.contains(named), "{}", j.says);
+        }
+        assert_eq!(slow().log("33/33 layers offloaded\n").judge(&CAUSE).outcome, Outcome::CannotTell);
+        assert_eq!(slow().flags("--quantization awq").judge(&CAUSE).outcome, Outcome::Likely);
+        assert_eq!(slow().flags("--quantization awq_marlin").judge(&CAUSE).outcome, Outcome::CannotTell);
     }
 
     #[test]

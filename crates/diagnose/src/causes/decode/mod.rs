@@ -15,6 +15,7 @@ mod static_batching_sequence_skew;
 mod tp_communication_bound;
 mod underbatched_low_throughput;
 
+pub(super) use card::card_waits;
 pub(super) use pace::pace_is_missed;
 
 use super::Cause;

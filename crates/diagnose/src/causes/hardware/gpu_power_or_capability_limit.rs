@@ -50,7 +50,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     ],
     effect: "The card returns to the speed of its kind.",
     confirm: "The SM clock under load is that of its siblings.",
-    explains: &["batch-past-knee", "long-prompt-compute-bound"],
+    explains: &["straggler-gpu-or-rank", "batch-past-knee", "long-prompt-compute-bound"],
     judge,
 };
 

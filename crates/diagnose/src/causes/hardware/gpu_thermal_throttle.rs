@@ -52,7 +52,12 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     ],
     effect: "Clocks come back; prompts speed up with the clock, tokens somewhat less.",
     confirm: "No thermal reason under the same load, and the SM clock of its siblings.",
-    explains: &["tp-communication-bound", "batch-past-knee", "long-prompt-compute-bound"],
+    explains: &[
+        "straggler-gpu-or-rank",
+        "tp-communication-bound",
+        "batch-past-knee",
+        "long-prompt-compute-bound",
+    ],
     judge,
 };
 

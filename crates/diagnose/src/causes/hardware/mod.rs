@@ -6,6 +6,7 @@ mod gpu_power_or_capability_limit;
 mod gpu_thermal_throttle;
 mod nvlink_degraded;
 mod pcie_link_downgrade;
+mod straggler_gpu_or_rank;
 
 use super::Cause;
 
@@ -15,4 +16,5 @@ pub(super) const CAUSES: &[&Cause] = &[
     &pcie_link_downgrade::CAUSE,
     &nvlink_degraded::CAUSE,
     &gpu_ecc_xid_fault::CAUSE,
+    &straggler_gpu_or_rank::CAUSE,
 ];

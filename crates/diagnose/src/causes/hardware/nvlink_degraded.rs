@@ -1,9 +1,9 @@
 //! NVLinks are down or repeat themselves.
 
 use intriage_case::{Quantity, Ratio, Seconds, Unit};
-use intriage_engines::Setting;
 
 use super::cards::{NO_CARDS, read};
+use crate::causes::gpus::serves_alone;
 use crate::causes::shared::on_cpu;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
@@ -72,20 +72,6 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .requires(links)
         .at_most_likely(0.75)
         .conclude(says, impact)
-}
-
-/// A single GPU does not talk to others.
-fn serves_alone(e: &Evidence<'_>) -> Test {
-    match e.setting(Setting::TensorParallel) {
-        Some(n) => Test::when(
-            n < 2.0,
-            e.setting_fact(Setting::TensorParallel, format!("the model runs on {n:.0} GPU at a time")),
-        ),
-        None if e.observed.gpu.count == Some(1) => {
-            Test::Holds(read(e, "there is one GPU", Quantity::new(1.0, Unit::Count)))
-        }
-        None => Test::Unknown("on how many GPUs the model runs is not stated".into()),
-    }
 }
 
 fn links(e: &Evidence<'_>) -> Test {

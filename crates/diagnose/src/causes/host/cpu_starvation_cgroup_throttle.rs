@@ -1,6 +1,7 @@
 //! The serving processes do not get the CPU when they need it.
 
-use intriage_case::Ratio;
+use intriage_case::{Fact, Ratio};
+use intriage_engines::Meaning;
 use intriage_engines::host::{CpuGroup, Host, Limit as Quota, Role, ServingProcess, ThreadUse};
 
 use super::machine::{kernel, machine, stopped_impact};
@@ -67,6 +68,18 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 
 fn judge(e: &Evidence<'_>) -> Judgement {
     let host = machine(e);
+    if let (Err(_), Some((share, fact))) = (&host, logged(e)) {
+        let says = format!("a CPU quota stopped the server in {share} of its scheduling periods");
+        return Weighing::new()
+            .requires(Test::when(share.get() > e.limit(Limit::Throttled), fact))
+            // The counters count from the group's start, not over the window.
+            .at_most_likely(0.7)
+            .advise(
+                "threads no more than the quota: --threads (llama.cpp), num_thread (Ollama), OMP_NUM_THREADS",
+                "none",
+            )
+            .conclude(says, stopped_impact(e, share));
+    }
     let quota = host.as_ref().ok().and_then(|host| throttled(host));
     let waiting = host.as_ref().ok().and_then(|host| waits_most(host));
     let stopped = quota.and_then(|(_, group)| group.throttled_periods).unwrap_or(Ratio(0.0));
@@ -91,6 +104,14 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     // Both are shares of the time in which the server could not go on.
     let lost = if by_quota { stopped } else { waited };
     w.conclude(says, stopped_impact(e, lost))
+}
+
+/// What somebody copied into the log: `nr_periods 4567 / nr_throttled 3115`.
+fn logged(e: &Evidence<'_>) -> Option<(Ratio, Fact)> {
+    let event = e.observed.log.first(Meaning::CpuThrottled)?;
+    let share = Ratio::of(f64::from(event.number?), event.number_behind("nr_periods")?)?;
+    let says = format!("the log says: {}", event.excerpt);
+    Some((share, Fact { source: event.source(), ..kernel(says, share, "cpu.stat") }))
 }
 
 type Found<'a, T> = Option<(&'a ServingProcess, &'a T)>;
@@ -169,6 +190,17 @@ mod tests {
         let j = serving().host("two-on-one-cpu").judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
         assert!(j.says.contains("wait for a CPU"), "{}", j.says);
+    }
+
+    #[test]
+    fn counters_copied_into_a_log_make_it_likely() {
+        let j = serving().log("nr_periods 4567 / nr_throttled 3115\n").judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+        assert!(j.says.contains("68 %"), "{}", j.says);
+        assert_eq!(
+            serving().log("nr_periods 4567 / nr_throttled 12\n").judge(&CAUSE).outcome,
+            Outcome::RuledOut
+        );
     }
 
     #[test]

@@ -1,9 +1,16 @@
-//! The machine around the engine: processors and memory.
+//! The machine around the engine: processors, memory, sockets and storage.
 
 mod cpu_starvation_cgroup_throttle;
 mod host_memory_pressure;
 mod machine;
+mod numa_misplacement;
+mod slow_model_storage;
 
 use super::Cause;
 
-pub(super) const CAUSES: &[&Cause] = &[&cpu_starvation_cgroup_throttle::CAUSE, &host_memory_pressure::CAUSE];
+pub(super) const CAUSES: &[&Cause] = &[
+    &cpu_starvation_cgroup_throttle::CAUSE,
+    &host_memory_pressure::CAUSE,
+    &numa_misplacement::CAUSE,
+    &slow_model_storage::CAUSE,
+];

@@ -1,7 +1,7 @@
 //! Admitted requests outgrow the pool and are thrown back.
 
 use intriage_case::{Quantity, Ratio, Seconds, Signal, Unit};
-use intriage_engines::{Engine, Meaning, Setting};
+use intriage_engines::{Engine, LogEvent, Meaning, Setting};
 
 use crate::causes::shared::{mean_context, pool_for, unknown};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
@@ -117,7 +117,8 @@ fn judge(e: &Evidence<'_>) -> Judgement {
             "a restart",
         );
     }
-    let count = e.delta(Signal::RequestsPreempted).unwrap_or(0.0).max(fell_back(e));
+    let told = || logged(e).map_or(0.0, |(n, _)| n);
+    let count = e.delta(Signal::RequestsPreempted).unwrap_or_else(told).max(fell_back(e));
     let finished = e.finished().map_or(0.0, intriage_case::Requests::get);
     let says = format!(
         "running requests outgrow the KV pool: {count:.0} were thrown back and recomputed while {finished:.0} finished, about {} of standing still each",
@@ -138,16 +139,27 @@ fn lost_to_stalls(e: &Evidence<'_>) -> f64 {
     per_token * e.mean(Signal::TokensOutputEach).unwrap_or(0.0)
 }
 
+/// Preemptions the log tells of: lines, or the total that V0 counts up to in them.
+fn logged<'a>(e: &Evidence<'a>) -> Option<(f64, &'a LogEvent)> {
+    let told = e.observed.log.events.iter().filter(|event| event.meaning == Meaning::Preempted);
+    let count = |event: &LogEvent| {
+        let total = event.number.map_or(0.0, f64::from);
+        let retracted = event.number_behind("#retracted_reqs:").unwrap_or(0.0);
+        total.max(retracted).max(f64::from(event.count))
+    };
+    told.map(|event| (count(event), event)).max_by(|a, b| a.0.total_cmp(&b.0))
+}
+
 fn thrown_back(e: &Evidence<'_>) -> Test {
     let Some(count) = e.delta(Signal::RequestsPreempted) else {
-        if let Some(event) = e.observed.log.first(Meaning::Preempted) {
+        if let Some((n, event)) = logged(e) {
             let mut fact = e.derived(
-                format!("the log tells of {} preemptions", event.count),
-                Quantity::new(f64::from(event.count), Unit::Events),
+                format!("the log tells of {n:.0} preemptions"),
+                Quantity::new(n, Unit::Events),
                 "log",
             );
             fact.source = event.source();
-            return Test::Holds(fact);
+            return Test::when(n >= e.limit(Limit::ThrashEvents), fact);
         }
         return unknown(e, Signal::RequestsPreempted);
     };
@@ -188,7 +200,18 @@ fn fell_back(e: &Evidence<'_>) -> f64 {
 }
 
 fn pool_is_exhausted(e: &Evidence<'_>) -> Test {
-    let Some(pool) = pool_for(e, e.busy(), mean_context(e)) else { return unknown(e, Signal::KvUsage) };
+    let Some(pool) = pool_for(e, e.busy(), mean_context(e)) else {
+        // Engines preempt for one reason only, and their line says so.
+        return match logged(e) {
+            Some((_, event)) => {
+                let mut fact = e.derived(format!("the log says: {}", event.excerpt), Ratio(1.0), "log");
+                fact.value = None;
+                fact.source = event.source();
+                Test::Holds(fact)
+            }
+            None => unknown(e, Signal::KvUsage),
+        };
+    };
     let says = format!(
         "KV pool {} full on average, without room for one more context in {} of the busy scrapes",
         Ratio(pool.usage),

@@ -9,7 +9,7 @@ use crate::thresholds::Limit;
 use crate::weighing::Test;
 
 /// A fact of the client's record.
-pub(super) fn seen(says: String, value: impl Into<Quantity>) -> Fact {
+pub(in crate::causes) fn seen(says: String, value: impl Into<Quantity>) -> Fact {
     Fact { says, value: Some(value.into()), limit: None, signal: None, source: Source::Client }
 }
 
@@ -31,7 +31,7 @@ pub(super) fn unseen(e: &Evidence<'_>, no_clients: &str) -> String {
 }
 
 /// Clients get their first token much later than the server gives it.
-pub(super) fn clients_are_later(e: &Evidence<'_>, clients: &Result<Clients, String>) -> Test {
+pub(in crate::causes) fn clients_are_later(e: &Evidence<'_>, clients: &Result<Clients, String>) -> Test {
     let clients = match clients {
         Ok(clients) => clients,
         Err(why) => return Test::Unknown(unseen(e, why)),
@@ -46,7 +46,7 @@ pub(super) fn clients_are_later(e: &Evidence<'_>, clients: &Result<Clients, Stri
 }
 
 /// The pieces of an answer come closer together than its tokens are made: they were held back.
-pub(super) fn pieces_come_together(e: &Evidence<'_>, clients: &Result<Clients, String>) -> Test {
+pub(in crate::causes) fn pieces_come_together(e: &Evidence<'_>, clients: &Result<Clients, String>) -> Test {
     let Ok(seen_by @ Clients { gap: Some(gap), server_gap: Some(made), .. }) = clients else {
         return Test::Unknown("the client's record has no times of the pieces of an answer".into());
     };
@@ -71,7 +71,7 @@ pub(super) fn probe_impact(url: &str, time: f64, whole: f64) -> Impact {
 }
 
 /// What the way costs a request.
-pub(super) fn way_impact(clients: &Result<Clients, String>, time: f64) -> Impact {
+pub(in crate::causes) fn way_impact(clients: &Result<Clients, String>, time: f64) -> Impact {
     let share = clients.as_ref().ok().and_then(|c| Ratio::of(time, c.e2e)).unwrap_or(Ratio(0.0));
     let share = Ratio(share.get().clamp(0.0, 1.0));
     Impact {

@@ -73,6 +73,15 @@ fn judge(e: &Evidence<'_>) -> Judgement {
                 "too few first tokens to compare the beginning of the window with its end".into(),
             ),
         };
+        // The engine's own word is enough to name it where first tokens are too few to compare.
+        if let told @ Test::Holds(_) = log_tells(e) {
+            let says = "kernels were compiled while requests waited, as after a start";
+            return Weighing::new()
+                .requires(told)
+                .supports(why)
+                .at_most_likely(0.55)
+                .conclude(says, nothing());
+        }
         return Weighing::new().requires(why).conclude("", nothing());
     };
     let lost = (curve.overall - curve.later).max(0.0);
@@ -200,6 +209,14 @@ mod tests {
         let sums = [0.0, 100.0, 101.0, 102.0, 103.0, 104.0, 105.0, 106.0, 107.0, 108.0, 109.0, 110.0];
         let j = first_tokens(YOUNG, sums).judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+    }
+
+    #[test]
+    fn the_engine_that_says_it_compiles_is_believed_where_first_tokens_are_too_few() {
+        let line = "WARNING jit_monitor: This causes a latency spike; consider extending warmup\n";
+        let few = Given::vllm("0.28.0").gauge(RequestsRunning, 1.0).gauge(ProcessStart, YOUNG);
+        assert_eq!(few.clone().log(line).judge(&CAUSE).outcome, Outcome::Likely);
+        assert_eq!(few.log("INFO ready\n").judge(&CAUSE).outcome, Outcome::CannotTell);
     }
 
     #[test]

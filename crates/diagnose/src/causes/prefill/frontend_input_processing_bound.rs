@@ -1,7 +1,7 @@
 //! Time is spent in front of the engine.
 
-use intriage_case::{Ratio, Seconds, Signal};
-use intriage_engines::Engine;
+use intriage_case::{Fact, Ratio, Seconds, Signal};
+use intriage_engines::{Engine, LogEvent, Meaning};
 
 use crate::causes::shared::{enough_finished, unknown};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
@@ -66,6 +66,9 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 };
 
 fn judge(e: &Evidence<'_>) -> Judgement {
+    if let Some(event) = e.observed.log.first(Meaning::RouterTimeout) {
+        return router_gave_up(event);
+    }
     let front = e.account.frontend.map_or(0.0, |p| p.value);
     let share = e.account.share_of_life(front);
     let w = Weighing::new()
@@ -82,6 +85,26 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         says: format!("{} per request in front of the engine", Seconds(front)),
     };
     w.conclude(says, impact)
+}
+
+/// A router that asks a server to prepare prompts did not get them in time.
+fn router_gave_up(event: &LogEvent) -> Judgement {
+    let says = format!("the log says: {}", event.excerpt);
+    let fact = Fact { says, value: None, limit: None, signal: None, source: event.source() };
+    let impact = Impact {
+        on: ImpactOn::Errors,
+        share: Ratio(0.0),
+        time: None,
+        says: "requests fail before any engine sees them; how many is not counted here".into(),
+    };
+    Weighing::new()
+        .requires(Test::Holds(fact))
+        .advise(
+            "more copies of the service that renders prompts for the router: one works on one core",
+            "CPU cores",
+        )
+        .at_most_likely(0.5)
+        .conclude("the router waits in vain for prompts to be prepared: that service is full", impact)
 }
 
 fn time_is_left(e: &Evidence<'_>) -> Test {

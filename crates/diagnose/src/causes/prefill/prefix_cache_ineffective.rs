@@ -92,22 +92,26 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 fn judge(e: &Evidence<'_>) -> Judgement {
     let work = prompt_work(e);
     let share = e.account.share_of_life(work);
-    let w = Weighing::new()
-        .requires(caching_is_off(e))
-        .requires(prompts_are_long(e))
-        .requires(prompts_are_felt(e))
+    let mut w = Weighing::new().requires(caching_is_off(e));
+    for test in [prompts_are_long(e), prompts_are_felt(e)] {
+        // An engine that says again and again that it computes whole prompts need not show how long they are.
+        w = match test {
+            Test::Unknown(why) if is_lost_again_and_again(e) => w.supports(Test::Unknown(why)),
+            known => w.requires(known),
+        };
+    }
+    let w = w
         .refuted_by(cache_serves(e))
         .supports(prompts_are_alike(e))
         // Whether prompts share a beginning shows in no counter while the cache is off.
         .at_most_likely(0.7)
         .explains(CAUSE.explains);
     let prompt = Tokens(e.mean(Signal::TokensPromptEach).unwrap_or(0.0));
-    let why = if e.observed.config.switch(Setting::PrefixCaching) == Some(false) {
-        "prefix caching is off"
-    } else {
-        "cached prompts are lost"
-    };
-    let says = format!("{why}, so every prompt of about {prompt} is computed from its first token");
+    let off = e.observed.log.first(Meaning::PrefixCachingOff).is_some()
+        || e.observed.config.switch(Setting::PrefixCaching) == Some(false);
+    let why = if off { "prefix caching is off" } else { "cached prompts are lost" };
+    let prompt = if prompt.get() > 0.0 { format!(" of about {prompt}") } else { String::new() };
+    let says = format!("{why}, so every prompt{prompt} is computed from its first token");
     let impact = Impact {
         on: ImpactOn::Ttft,
         share,
@@ -115,6 +119,11 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         says: format!("up to {} per request goes into prompts, computing or waiting for it", Seconds(work)),
     };
     w.conclude(says, impact)
+}
+
+fn is_lost_again_and_again(e: &Evidence<'_>) -> bool {
+    let lost = e.observed.log.first(Meaning::PrefixLost);
+    lost.is_some_and(|event| f64::from(event.count) >= e.limit(Limit::PrefixLost))
 }
 
 /// First-token time that prompt work explains: prefill, the wait for a running step, the queue behind.
@@ -143,6 +152,11 @@ fn prompts_are_felt(e: &Evidence<'_>) -> Test {
 
 fn caching_is_off(e: &Evidence<'_>) -> Test {
     if let Some(event) = e.observed.log.first(Meaning::PrefixLost) {
+        let mut fact = e.setting_fact(Setting::PrefixCaching, format!("the log says: {}", event.excerpt));
+        fact.source = event.source();
+        return Test::Holds(fact);
+    }
+    if let Some(event) = e.observed.log.first(Meaning::PrefixCachingOff) {
         let mut fact = e.setting_fact(Setting::PrefixCaching, format!("the log says: {}", event.excerpt));
         fact.source = event.source();
         return Test::Holds(fact);

@@ -83,7 +83,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
 
 /// Requests that arrived in the interval before each scrape: those that got a first token, and those
 /// by which the queue grew. `None` where first tokens are not counted.
-pub(super) fn arrivals(e: &Evidence<'_>) -> Option<Vec<f64>> {
+pub(in crate::causes) fn arrivals(e: &Evidence<'_>) -> Option<Vec<f64>> {
     let first = e.observed.histograms(Signal::LatencyTtft, None)?;
     let waiting = e.observed.series(Signal::RequestsWaiting, None, None)?;
     // A scrape that lacks the histogram has seen no fewer than the one before.

@@ -10,6 +10,8 @@ mod offered_load_exceeds_capacity;
 mod overconservative_admission;
 mod token_budget_limited_queue;
 
+pub(super) use burst_arrival_transient::arrivals;
+
 use super::Cause;
 
 /// The causes of this class, in the order of the catalogue.

@@ -53,7 +53,7 @@ fn once(args: &BenchArgs, spec: &Spec, clock: Clock) -> Result<Outcome, Failure>
     let file = args.output.record.as_deref().map(create).transpose()?;
     let watched = surroundings::begin(args)?;
     let ready = prepare(spec, clock, &handle)?;
-    let client = surroundings::ClientView::new(watched.is_some());
+    let client = surroundings::ClientView::new(watched.is_some(), args.load.max_concurrency.is_some());
     let mut observers = sayings.observers();
     observers.extend(files::rows(args.output.format == BenchFormat::Csv));
     observers.extend(client.observer(ready.header.started));

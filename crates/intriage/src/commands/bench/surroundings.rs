@@ -128,21 +128,25 @@ fn mean_beside_load(scrapes: &[Duration]) -> Option<Seconds> {
 /// What the client saw, gathered for the case.
 pub(super) struct ClientView {
     wanted: bool,
+    /// Requests wait behind a limit of the user's own: that is the plan, and no delay.
+    limited: bool,
     seen: Arc<Mutex<Vec<ClientRequest>>>,
 }
 
 impl ClientView {
-    pub(super) fn new(wanted: bool) -> Self {
-        Self { wanted, seen: Arc::default() }
+    pub(super) fn new(wanted: bool, limited: bool) -> Self {
+        Self { wanted, limited, seen: Arc::default() }
     }
 
     pub(super) fn observer(&self, started: Millis) -> Option<Observer> {
-        let seen = Arc::clone(&self.seen);
+        let (seen, limited) = (Arc::clone(&self.seen), self.limited);
         self.wanted.then(|| {
             Box::new(move |finished: &intriage_record::Finished| {
                 let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
                 if seen.len() < MOST_REQUESTS {
-                    seen.push(client_request(started, finished));
+                    let mut request = client_request(started, finished);
+                    request.late = request.late.filter(|_| !limited);
+                    seen.push(request);
                 }
             }) as Observer
         })

@@ -133,17 +133,8 @@ impl Seen {
             start: Instant::now(),
             record: ClientRequest {
                 sent: clock::now(),
-                connect: None,
-                headers: None,
-                first: None,
-                last: None,
-                chunks: 0,
-                gap_p50: None,
-                gap_max: None,
-                tokens: None,
                 prompt_tokens: Some(Tokens(f64::from(prompt))),
-                status: None,
-                error: None,
+                ..ClientRequest::default()
             },
             gaps: Vec::new(),
             done: false,
