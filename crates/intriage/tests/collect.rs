@@ -1,5 +1,5 @@
 //! `collect`: a collector that hangs is cut at its budget, and the others are whole.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on must stop")]
 
 mod support;
 

@@ -131,14 +131,13 @@ async fn run(watch: &Watch, on_progress: &mut impl FnMut(Progress)) -> Result<Ca
         keep_scraping(watch, &client, &path, started, &mut case, on_progress).await;
         confirm_failure(watch, &client, &path, &mut case).await;
     };
-    let both = async { tokio::join!(endpoints, scrapes) };
+    let both = Box::pin(async { tokio::join!(endpoints, scrapes) });
     // What has come when the time is over stays.
-    let in_time = match watch.budget {
-        Some(budget) => timeout_at(started + time_of(budget), both).await.is_ok(),
-        None => {
-            both.await;
-            true
-        }
+    let in_time = if let Some(budget) = watch.budget {
+        timeout_at(started + time_of(budget), both).await.is_ok()
+    } else {
+        both.await;
+        true
     };
     if let Some(budget) = watch.budget {
         inventory(&mut case, &asked, budget, in_time, started);

@@ -36,15 +36,14 @@ pub fn merge(parts: Vec<(String, Case)>) -> Merged {
     parts.sort_by_key(|(_, case)| places::span(case).map_or(u64::MAX, |(start, _)| start));
     for (name, case) in parts {
         let apart: Vec<Relation> = groups.iter().map(|(_, known)| relation(known, &case)).collect();
-        match apart.iter().position(|r| matches!(r, Relation::Same)) {
-            Some(at) => union::add(&mut groups[at], &name, case, &mut unmerged),
-            None => {
-                if let Some(Relation::Apart(why)) = apart.into_iter().next() {
-                    unmerged.push(format!("{name} is kept apart: {why}"));
-                }
-                groups.push((name, case));
-            }
+        if let Some(at) = apart.iter().position(|r| matches!(r, Relation::Same)) {
+            union::add(&mut groups[at], &name, case, &mut unmerged);
+            continue;
         }
+        if let Some(Relation::Apart(why)) = apart.into_iter().next() {
+            unmerged.push(format!("{name} is kept apart: {why}"));
+        }
+        groups.push((name, case));
     }
     let first = groups.iter().position(|(_, case)| !case.scrapes.is_empty()).unwrap_or(0);
     let mut case = if groups.is_empty() { Case::default() } else { groups.remove(first).1 };

@@ -121,9 +121,19 @@ fn limits(list: &mut List, process: &ServingProcess) {
     if let Some(group) = &process.cgroup {
         // The tightest of all groups above it holds.
         let cpus = group.cpu.iter().filter_map(|g| g.limit.as_ref());
-        list.add(Limits, "CPU quota", tightest(cpus.map(|l| at(l).map(|r| r.get())), "CPUs"), High);
+        list.add(
+            Limits,
+            "CPU quota",
+            tightest(cpus.map(|l| at(l).map(intriage_case::Ratio::get)), "CPUs"),
+            High,
+        );
         let memory = group.memory.iter().filter_map(|g| g.limit.as_ref());
-        list.add(Limits, "memory limit", tightest(memory.map(|l| at(l).map(|b| b.get())), "bytes"), High);
+        list.add(
+            Limits,
+            "memory limit",
+            tightest(memory.map(|l| at(l).map(intriage_case::Bytes::get)), "bytes"),
+            High,
+        );
     }
 }
 

@@ -9,7 +9,7 @@ use super::ends::Ends;
 use super::*;
 
 fn limits(bytes: usize, milliseconds: u64) -> LogLimits {
-    LogLimits { bytes, time: Some(Duration::from_millis(milliseconds)), since: Duration::from_secs(3600) }
+    LogLimits { bytes, time: Some(Duration::from_millis(milliseconds)), since: Duration::from_hours(1) }
 }
 
 const LONG: u64 = 60_000;
@@ -34,7 +34,8 @@ fn arguments_name_files_standard_input_and_units() {
 fn a_short_log_is_whole_and_a_long_one_keeps_its_ends() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("server.log");
-    let text: String = (0..1000).map(|n| format!("line {n}\n")).collect();
+    let lines: Vec<String> = (0..1000).map(|n| format!("line {n}\n")).collect();
+    let text = lines.concat();
     fs::write(&path, &text).unwrap();
     let whole = LogSource::File(path.clone()).take(&limits(1 << 20, LONG)).unwrap();
     assert_eq!((whole.log.name.as_str(), whole.cut), ("server.log", None));

@@ -36,7 +36,7 @@ pub(super) fn read(path: &Path) -> io::Result<ModelFiles> {
         .take(MAX_FILES + 1)
         .collect();
     if names.len() > MAX_FILES {
-        reading.leave_out("some files", format!("only {MAX_FILES} are looked at"));
+        reading.leave_out("some files", &format!("only {MAX_FILES} are looked at"));
         names.truncate(MAX_FILES);
     }
     names.sort_unstable();
@@ -87,12 +87,12 @@ impl Reading {
             Ok(None) => {
                 self.leave_out(
                     name,
-                    format!("larger than {}, or no plain file", Bytes(most.min(self.left) as f64)),
+                    &format!("larger than {}, or no plain file", Bytes(most.min(self.left) as f64)),
                 );
                 None
             }
             Err(why) => {
-                self.leave_out(name, why.to_string());
+                self.leave_out(name, &why.to_string());
                 None
             }
         }
@@ -104,7 +104,7 @@ impl Reading {
             Ok(text) if serde_json::from_str::<Map<String, Value>>(&text).is_ok() => {
                 self.files.texts.insert(name.to_owned(), text);
             }
-            _ => self.leave_out(name, "it holds no JSON object".into()),
+            _ => self.leave_out(name, "it holds no JSON object"),
         }
     }
 
@@ -116,7 +116,7 @@ impl Reading {
         }
     }
 
-    fn leave_out(&mut self, name: &str, why: String) {
+    fn leave_out(&mut self, name: &str, why: &str) {
         self.files.summary.left_out.push(format!("{name}: {why}"));
     }
 }
