@@ -79,7 +79,6 @@ pub struct Observed {
 /// Reads a case. Pure: the same case gives the same result anywhere.
 pub fn read(case: &Case) -> Observed {
     let mut observed = Observed {
-        gpu: read_gpu(&case.gpu),
         host: read_host(&case.host),
         client: case.client.clone(),
         paths: case.paths.clone(),
@@ -107,6 +106,7 @@ pub fn read(case: &Case) -> Observed {
             }
         }
     }
+    observed.gpu = read_gpu(case, &parsed);
     observed.times = parsed.iter().map(|(t, _)| *t).collect();
     observed.identity = detect(case, parsed.last().map(|(_, last)| last));
     if let Some(engine) = observed.identity.engine {
