@@ -4,10 +4,12 @@
 //! what could not be had is written into the case, not hidden.
 
 mod clock;
+mod command;
 mod folder;
 pub mod gpu;
 pub mod host;
 mod http;
+mod kernel_log;
 mod live;
 mod machine;
 mod path;
@@ -17,7 +19,7 @@ mod truth;
 mod url;
 
 pub use clock::now;
-pub use folder::{MAX_FILE, OpenError, open, read_log, save};
+pub use folder::{MAX_FILE, OpenError, open, read_gpu_file, read_log, save};
 pub use http::{Access, FetchError, Limits};
 pub use live::{LiveError, Progress, Watch, asked_to_stop, watch};
 pub use machine::MachineWatch;

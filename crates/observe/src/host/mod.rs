@@ -5,6 +5,7 @@
 //! written into the snapshot with what would help, and it never follows a path out of its [`Root`].
 
 mod acs;
+mod amdgpu;
 mod cgroup;
 mod collector;
 mod environment;
