@@ -3,6 +3,7 @@
 mod access;
 mod check;
 mod collect;
+mod gpu;
 mod host;
 mod plan;
 mod simulate;
@@ -15,6 +16,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 pub(crate) use self::access::AccessArgs;
 pub(crate) use self::check::{CheckArgs, ProfileArg};
 pub(crate) use self::collect::CollectArgs;
+pub(crate) use self::gpu::GpuArgs;
 pub(crate) use self::host::HostArgs;
 pub(crate) use self::plan::PlanArgs;
 pub(crate) use self::simulate::{DemoArgs, SimulateArgs};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::access::AccessArgs;
+use super::gpu::GpuArgs;
 use super::values::duration;
 
 pub(super) const EXAMPLES: &str = "\
@@ -25,6 +26,8 @@ pub(crate) struct CollectArgs {
     /// Also look at this machine: GPUs, processors, memory, control groups, network. No root needed.
     #[arg(long)]
     pub(crate) host: bool,
+    #[command(flatten)]
+    pub(crate) gpu: GpuArgs,
     /// A server, kernel or container log (repeatable).
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Vec<PathBuf>,

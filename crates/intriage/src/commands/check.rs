@@ -5,12 +5,13 @@ use std::path::Path;
 use intriage_case::{Case, Intent, Objective, Profile, layout};
 use intriage_diagnose::diagnose;
 use intriage_engines::read;
-use intriage_observe::{Address, Limits, MachineWatch, Watch, open, read_log, redacted};
+use intriage_observe::{Address, Limits, Watch, open, read_log, redacted};
 use intriage_redact::Redactor;
 use intriage_whatif::predict;
 
 use super::access::access;
 use super::keeping::{can_save, keep, redactor};
+use super::machine::Looking;
 use super::print;
 use super::watching::watching;
 use super::ways::{self, Probing};
@@ -110,7 +111,12 @@ fn collect(args: &CheckArgs) -> Result<(Case, Redactor), Failure> {
         if !hops.is_empty() {
             return Err(Failure::Usage("--via probes a live server: give its URL, not a recording".into()));
         }
-        return Ok((open(path)?, redactor(None, None)));
+        if args.gpu.dcgm.is_some() {
+            return Err(Failure::Usage("--dcgm asks an exporter now: it goes with a URL".into()));
+        }
+        let mut case = open(path)?;
+        Looking::start(false, &args.gpu)?.stop(&mut case);
+        return Ok((case, redactor(None, None)));
     }
     let address: Address = args.target.parse().map_err(|e| Failure::Usage(format!("{e}")))?;
     if args.window < args.interval {
@@ -129,11 +135,9 @@ fn collect(args: &CheckArgs) -> Result<(Case, Redactor), Failure> {
         until: None,
     };
     let probing = Probing::start(&plan.address, hops, &plan.access, args.model.as_ref());
-    let machine = args.host.then(MachineWatch::start);
+    let looking = Looking::start(args.host, &args.gpu)?;
     let mut case = watching(&plan)?;
-    if let Some(machine) = machine {
-        machine.stop(&mut case);
-    }
+    looking.stop(&mut case);
     if let Some(probing) = probing {
         case.paths = probing.finish()?;
         let own: usize = case.paths.iter().map(|p| p.streams.len() + p.held.len()).sum();

@@ -4,11 +4,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use intriage_case::{Bytes, Case, Collected, Gathered, Seconds, Target};
-use intriage_observe::{Address, Limits, MachineWatch, Watch, read_log, redacted};
+use intriage_observe::{Address, Limits, Watch, read_log, redacted};
 use intriage_report::inventory_text;
 
 use super::access::access;
 use super::keeping::{can_save, keep, redactor};
+use super::machine::Looking;
 use super::print;
 use super::watching::watching;
 use crate::cli::CollectArgs;
@@ -18,7 +19,8 @@ use crate::failure::{Failure, Outcome};
 const MOST_SCRAPE: usize = 64 << 20;
 
 pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
-    if args.target.is_none() && !args.host && args.log.is_empty() {
+    let gpus = args.gpu.dcgm.is_some() || !args.gpu.gpu_file.is_empty();
+    if args.target.is_none() && !args.host && args.log.is_empty() && !gpus {
         return Err(Failure::Usage(
             "nothing to collect: give a URL, --host, or --log FILE (see intriage collect --help)".into(),
         ));
@@ -30,7 +32,7 @@ pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
         None => None,
     };
     let redactor = redactor(Some(&access), address.as_ref());
-    let machine = args.host.then(MachineWatch::start);
+    let looking = Looking::start(args.host, &args.gpu)?;
     let mut case = if let Some(address) = address {
         server(&Watch {
             address,
@@ -41,15 +43,13 @@ pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
             until: None,
         })
     } else {
-        if machine.is_some() {
+        if looking.watches() {
             anstream::eprintln!("looking at this machine for {} s", args.window.as_secs_f64());
             std::thread::sleep(args.window);
         }
         Case { target: Target { name: "this machine".into() }, ..Case::default() }
     };
-    if let Some(machine) = machine {
-        machine.stop(&mut case);
-    }
+    looking.stop(&mut case);
     for path in &args.log {
         log(&mut case, path);
     }
