@@ -3,6 +3,7 @@
 //! A check says what is, not what it costs: a downgraded link on a card nobody waits for is still a
 //! downgraded link. Whether it is the cause of slow answers is for the causes to judge.
 
+mod bridges;
 mod card;
 mod errors;
 mod host;

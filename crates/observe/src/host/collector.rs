@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::gather::Gather;
 use super::process::{self, Watched};
 use super::root::Root;
-use super::{amdgpu, system};
+use super::{amdgpu, round_trip, system};
 use crate::clock;
 
 /// Snapshots of counters between two searches for processes, busy threads and listeners: a search looks at every process
@@ -81,6 +81,7 @@ impl Collector {
         system::counters(&mut gather, |_| false);
         system::facts(&mut gather);
         self.amd_cards = amdgpu::facts(&mut gather);
+        round_trip::take(&mut gather);
         let mut groups = BTreeSet::new();
         for process in &mut self.watched {
             process::take_full(&mut gather, process, &mut groups);

@@ -14,6 +14,7 @@ mod numa_maps;
 mod pci;
 mod process;
 mod root;
+mod round_trip;
 mod system;
 mod threads;
 mod trim;
