@@ -58,7 +58,18 @@ pub(crate) fn read() -> Result<LogText, String> {
 }
 
 fn log(text: String) -> LogText {
-    LogText { name: "kernel.log".into(), text: newest(text) }
+    LogText { name: "kernel.log".into(), text: without_parameters(&newest(text)) }
+}
+
+/// The kernel repeats the parameters it was started with, which may hold secrets; those that matter are among the files
+/// of the host. The line stays, for its number.
+fn without_parameters(text: &str) -> String {
+    const MARK: &str = "ommand line";
+    let keep = |line: &str| match line.find(MARK) {
+        Some(at) => format!("{} [left out]\n", &line[..at + MARK.len()]),
+        None => format!("{line}\n"),
+    };
+    text.lines().map(keep).collect()
 }
 
 /// The end of it, from the start of a line.
@@ -110,6 +121,14 @@ mod tests {
         assert!(text.len() <= MOST_BYTES && text.len() > MOST_BYTES - 200);
         assert!(text.lines().all(|l| l.len() == 99));
         assert_eq!(newest("short\n".into()), "short\n");
+    }
+
+    #[test]
+    fn the_kernels_parameters_are_left_out() {
+        let text = "[    0.000000] Kernel command line: quiet rootpw=hush -- --token hush\n[    0.1] Unknown kernel command line parameters \"key=hush\", will be passed to user space.\n[    1.0] ready\n";
+        let log = log(text.into());
+        assert!(!log.text.contains("hush") && log.text.contains("ready"), "{}", log.text);
+        assert_eq!(log.text.lines().count(), 3);
     }
 
     #[test]
