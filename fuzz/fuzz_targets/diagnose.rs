@@ -17,7 +17,7 @@ fuzz_target!(|parts: (Vec<u8>, Vec<u8>, String, String, String, String, Vec<u8>)
         ],
         logs: vec![LogText { name: "server.log".into(), text: log }],
         command_line: Some(flags),
-        gpu: GpuEvidence { dmon: Some(dmon.clone()), smi_q: Some(dmon), survey: None },
+        gpu: GpuEvidence { dmon: Some(dmon.clone()), smi_q: Some(dmon), ..GpuEvidence::default() },
         ..Case::default()
     };
     for path in ["/version", "/server_info", "/props", "/v1/models"] {

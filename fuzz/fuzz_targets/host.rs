@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use intriage_case::host::is_name;
 use intriage_case::{HostSnapshot, Millis};
-use intriage_engines::host::read_host;
+use intriage_engines::host::{read_host, round_trips};
 use libfuzzer_sys::fuzz_target;
 
 // One input is two snapshots: lines `@name` begin a file, a line `@@` begins the second snapshot.
@@ -26,6 +26,9 @@ fuzz_target!(|input: &str| {
             }
             None => {}
         }
+    }
+    for found in round_trips(input, &[22, 8000]) {
+        assert!(found.least <= found.median && found.median <= found.most);
     }
     let Some(host) = read_host(&snapshots) else { return };
     for process in &host.processes {

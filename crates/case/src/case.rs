@@ -92,8 +92,20 @@ pub struct LogText {
 pub struct GpuEvidence {
     /// Output of `nvidia-smi dmon`.
     pub dmon: Option<String>,
-    /// Output of `nvidia-smi -q`.
+    /// Output of `nvidia-smi -q`, at the end of the window.
     pub smi_q: Option<String>,
+    /// Output of `nvidia-smi -q` at its beginning, so that counters can be seen to grow.
+    pub smi_q_before: Option<String>,
+    /// Output of `nvidia-smi --query-gpu=… --format=csv` over the window.
+    pub smi_csv: Option<String>,
+    /// Output of `amd-smi static --json`, or whatever JSON of amd-smi was given.
+    pub amd_static: Option<String>,
+    /// Output of `amd-smi metric --json`, at the end of the window.
+    pub amd_metric: Option<String>,
+    /// Output of `amd-smi metric --json` at its beginning.
+    pub amd_metric_before: Option<String>,
+    /// Pages of a DCGM exporter in order of time.
+    pub dcgm: Vec<Scrape>,
     /// What intriage itself read through NVML.
     pub survey: Option<GpuSurvey>,
 }
@@ -116,8 +128,54 @@ impl Case {
             && self.endpoints.is_empty()
             && self.logs.is_empty()
             && self.host.is_empty()
-            && self.gpu.survey.is_none()
+            && self.gpu.is_empty()
             && self.model.is_none()
             && self.replicas.is_empty()
+    }
+}
+
+impl GpuEvidence {
+    /// The names of the texts' files in a recording.
+    pub const TEXTS: [&'static str; 7] = [
+        "dmon.txt",
+        "smi_q.txt",
+        "smi_q_before.txt",
+        "smi.csv",
+        "amd_static.json",
+        "amd_metric.json",
+        "amd_metric_before.json",
+    ];
+
+    /// The texts there are, by the names of their files.
+    pub fn texts(&self) -> impl Iterator<Item = (&'static str, &String)> {
+        let texts = [
+            &self.dmon,
+            &self.smi_q,
+            &self.smi_q_before,
+            &self.smi_csv,
+            &self.amd_static,
+            &self.amd_metric,
+            &self.amd_metric_before,
+        ];
+        Self::TEXTS.into_iter().zip(texts).filter_map(|(name, text)| Some((name, text.as_ref()?)))
+    }
+
+    /// The places of all texts, by the names of their files.
+    pub fn texts_mut(&mut self) -> impl Iterator<Item = (&'static str, &mut Option<String>)> {
+        let texts = [
+            &mut self.dmon,
+            &mut self.smi_q,
+            &mut self.smi_q_before,
+            &mut self.smi_csv,
+            &mut self.amd_static,
+            &mut self.amd_metric,
+            &mut self.amd_metric_before,
+        ];
+        Self::TEXTS.into_iter().zip(texts)
+    }
+
+    /// Whether no tool said anything.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
     }
 }

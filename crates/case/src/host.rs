@@ -14,6 +14,7 @@
 //! | `numa_pages/<pid>` | sums over `/proc/<pid>/numa_maps`: line `lines N complete` or `lines N cut`, then lines `N<node> <page size in kB> <pages>` and `policy <name> <lines>` |
 //! | `pci_path/<address>` | addresses from the root port down to the device, one a line |
 //! | `pci_acs/<address>` | line `capability 0xHHHH control 0xHHHH`: the two ACS registers of a bridge, or `none` where it has no ACS |
+//! | `tcp_rtt` | lines `<port> <connections> <least> <median> <most>`: round-trip times in microseconds of connections to a port that is listened on |
 //! | `listing/<path>` | names in the folder `/<path>`, one a line |
 //! | `denied` | lines `<path>\t<why>`: what could not be read, and what would help |
 //! | `absent` | lines `<path>`: what this kernel does not have |

@@ -2,22 +2,20 @@
 //!
 //! A folder of recordings and a case file share it, so one reader serves both:
 //! `metrics/<unix_ms>.txt`, `metrics/<unix_ms>.failed`, `endpoints/<path with / as __>.json`,
-//! `host/<unix_ms>/<kernel path>` (see [`host`]), `server.log`, `client.jsonl`, `path.json`, `cmdline.txt`, `dmon.txt`,
-//! `smi_q.txt`, `gpu.json`, `model/<file>` (see [`model`]), `replicas/<name>/…` with the same layout below it, and
-//! `case.json` with what is no evidence: see [`file`](crate::file).
+//! `host/<unix_ms>/<kernel path>` (see [`host`]), `server.log`, `client.jsonl`, `path.json`, `cmdline.txt`, `gpu.json`,
+//! the texts of GPU tools (see [`GpuEvidence::TEXTS`]), `dcgm/<unix_ms>.txt` or `.failed`, `model/<file>` (see [`model`]),
+//! `replicas/<name>/…` with the same layout below it, and `case.json` with what is no evidence: see [`file`](crate::file).
 //! `truth.json` is for the scoreboard; nothing here reads it.
 
-use crate::{Case, LogText, Millis, Scrape, ScrapeOutcome, client, host, model, path, replica};
+use crate::{Case, GpuEvidence, LogText, Millis, Scrape, ScrapeOutcome, client, host, model, path, replica};
 
 /// Puts one file of a recording where it belongs in the case; `false` if the name means nothing here.
 pub fn add(case: &mut Case, name: &str, bytes: Vec<u8>) -> bool {
     if let Some(file) = name.strip_prefix("metrics/") {
-        let Some(scrape) = scrape(file, bytes) else { return false };
-        // A name that comes twice (an archive may do that) is one file, and the last one counts.
-        case.scrapes.retain(|s| s.at != scrape.at || s.body().is_some() != scrape.body().is_some());
-        let place = case.scrapes.partition_point(|s| s.at <= scrape.at);
-        case.scrapes.insert(place, scrape);
-        return true;
+        return add_scrape(&mut case.scrapes, file, bytes);
+    }
+    if let Some(file) = name.strip_prefix("dcgm/") {
+        return add_scrape(&mut case.gpu.dcgm, file, bytes);
     }
     if let Some(file) = name.strip_prefix("endpoints/") {
         let Some(stem) = file.strip_suffix(".json") else { return false };
@@ -42,12 +40,14 @@ pub fn add(case: &mut Case, name: &str, bytes: Vec<u8>) -> bool {
         // Asked first: a name that means nothing must not make a replica.
         return wants(file) && case.replica_mut(name).is_some_and(|replica| add(replica, file, bytes));
     }
+    if let Some((_, place)) = case.gpu.texts_mut().find(|(known, _)| *known == name) {
+        *place = Some(text(bytes));
+        return true;
+    }
     match name {
         "cmdline.txt" => case.command_line = Some(text(bytes).trim().to_owned()).filter(|c| !c.is_empty()),
         "client.jsonl" => case.client = client::read(&text(bytes), &mut case.notes),
         "path.json" => case.paths = path::read(&text(bytes), &mut case.notes),
-        "dmon.txt" => case.gpu.dmon = Some(text(bytes)),
-        "smi_q.txt" => case.gpu.smi_q = Some(text(bytes)),
         "gpu.json" => match serde_json::from_slice(&bytes) {
             Ok(survey) => case.gpu.survey = Some(survey),
             Err(why) => case.notes.push(format!("gpu.json was left out: {why}")),
@@ -61,12 +61,12 @@ pub fn add(case: &mut Case, name: &str, bytes: Vec<u8>) -> bool {
     true
 }
 
-/// Files with a name of their own.
-const PLAIN: [&str; 6] = ["client.jsonl", "path.json", "cmdline.txt", "dmon.txt", "smi_q.txt", "gpu.json"];
+/// Files with a name of their own, beside the texts of GPU tools.
+const PLAIN: [&str; 4] = ["client.jsonl", "path.json", "cmdline.txt", "gpu.json"];
 
 /// Whether [`add`] would take a file of this name; lets a reader skip the rest unread.
 pub fn wants(name: &str) -> bool {
-    if let Some(file) = name.strip_prefix("metrics/") {
+    if let Some(file) = name.strip_prefix("metrics/").or_else(|| name.strip_prefix("dcgm/")) {
         return scrape_time(file).is_some();
     }
     if let Some(file) = name.strip_prefix("endpoints/") {
@@ -81,19 +81,19 @@ pub fn wants(name: &str) -> bool {
     if let Some(file) = name.strip_prefix("replicas/") {
         return replica::place(file).is_some_and(|(_, file)| wants(file));
     }
-    PLAIN.contains(&name) || is_log(name)
+    PLAIN.contains(&name) || GpuEvidence::TEXTS.contains(&name) || is_log(name)
 }
 
 /// The files of a case, in a stable order: the inverse of [`add`].
 pub fn files(case: &Case) -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
-    for scrape in &case.scrapes {
-        files.push(match &scrape.outcome {
-            ScrapeOutcome::Body(bytes) => (format!("metrics/{}.txt", scrape.at.0), bytes.clone()),
+    for (folder, scrapes) in [("metrics", &case.scrapes), ("dcgm", &case.gpu.dcgm)] {
+        files.extend(scrapes.iter().map(|scrape| match &scrape.outcome {
+            ScrapeOutcome::Body(bytes) => (format!("{folder}/{}.txt", scrape.at.0), bytes.clone()),
             ScrapeOutcome::Failed(why) => {
-                (format!("metrics/{}.failed", scrape.at.0), why.clone().into_bytes())
+                (format!("{folder}/{}.failed", scrape.at.0), why.clone().into_bytes())
             }
-        });
+        }));
     }
     for (path, body) in &case.endpoints {
         files.push((format!("endpoints/{}.json", endpoint_stem(path)), body.clone().into_bytes()));
@@ -116,12 +116,11 @@ pub fn files(case: &Case) -> Vec<(String, Vec<u8>)> {
     if !case.paths.is_empty() {
         files.push(("path.json".to_owned(), path::write(&case.paths).into_bytes()));
     }
-    for (name, content) in
-        [("cmdline.txt", &case.command_line), ("dmon.txt", &case.gpu.dmon), ("smi_q.txt", &case.gpu.smi_q)]
-    {
-        if let Some(content) = content {
-            files.push((name.to_owned(), content.clone().into_bytes()));
-        }
+    if let Some(line) = &case.command_line {
+        files.push(("cmdline.txt".to_owned(), line.clone().into_bytes()));
+    }
+    for (name, content) in case.gpu.texts() {
+        files.push((name.to_owned(), content.as_bytes().to_owned()));
     }
     files.extend(case.model.iter().flat_map(model::files));
     for replica in &case.replicas {
@@ -129,6 +128,15 @@ pub fn files(case: &Case) -> Vec<(String, Vec<u8>)> {
         files.extend(inner.map(|(name, bytes)| (format!("replicas/{}/{name}", replica.name), bytes)));
     }
     files
+}
+
+/// A name that comes twice (an archive may do that) is one file, and the last one counts.
+fn add_scrape(scrapes: &mut Vec<Scrape>, file: &str, bytes: Vec<u8>) -> bool {
+    let Some(scrape) = scrape(file, bytes) else { return false };
+    scrapes.retain(|s| s.at != scrape.at || s.body().is_some() != scrape.body().is_some());
+    let place = scrapes.partition_point(|s| s.at <= scrape.at);
+    scrapes.insert(place, scrape);
+    true
 }
 
 /// A log lies at the top of the recording and ends in `.log`.
@@ -178,6 +186,10 @@ mod tests {
             ("endpoints/v1__models.json", "{}"),
             ("server.log", "INFO ready\n"),
             ("cmdline.txt", "vllm serve m"),
+            ("smi_q_before.txt", "GPU 00000000:19:00.0\n"),
+            ("amd_metric.json", "[]"),
+            ("dcgm/2000.txt", "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 1\n"),
+            ("dcgm/1000.failed", "connection refused"),
             ("gpu.json", r#"{"source":"NVML 13","cards":[{"index":0,"name":"NVIDIA H200"}]}"#),
             ("host/2000/proc/stat", "cpu 2\n"),
             ("host/1000/proc/stat", "cpu 1\n"),

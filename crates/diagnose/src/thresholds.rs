@@ -128,6 +128,7 @@ thresholds! {
     MemoryStall "memory_stall" 0.01 Ratio "share of the time in which everything waits for memory: any is seen in tokens" "catalogue T.psi_mem";
     ClockEvent "clock_event" 0.05 Ratio "share of busy moments with a slowdown bit; bits also flicker when clocks change" "catalogue T.clock_event (NVML)";
     HeatMargin "heat_margin" 3.0 Celsius "distance from the slowdown temperature at which nothing is left" "catalogue";
+    AtPowerLimit "at_power_limit" 0.95 Ratio "board power over its limit: as much as the card may draw" "own; 0.99 under full load seen on one H200";
     LoadedSamples "loaded_samples" 3.0 Count "fewest busy moments before a slow link is called slow under load" "catalogue";
     WornMemory "worn_memory" 4.0 Events "uncorrected memory errors in a card's life beyond which vendors replace it" "catalogue (MLE-dbg)";
     ClockDrop "clock_drop" 0.85 Ratio "SM clock over its highest: below normal boost variation" "own";

@@ -82,7 +82,6 @@ pub struct Observed {
 /// Reads a case. Pure: the same case gives the same result anywhere.
 pub fn read(case: &Case) -> Observed {
     let mut observed = Observed {
-        gpu: read_gpu(&case.gpu),
         host: read_host(&case.host),
         model: case.model.as_ref().map(read_model),
         client: case.client.clone(),
@@ -111,6 +110,7 @@ pub fn read(case: &Case) -> Observed {
             }
         }
     }
+    observed.gpu = read_gpu(case, &parsed);
     observed.times = parsed.iter().map(|(t, _)| *t).collect();
     observed.identity = detect(case, parsed.last().map(|(_, last)| last));
     if let Some(engine) = observed.identity.engine {

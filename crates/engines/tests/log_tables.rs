@@ -42,6 +42,9 @@ fn every_wording_says_where_it_was_found() {
             Wording::Knowledge(place) => {
                 assert!(place.contains(".md") || place.contains(".json"), "{signature:?}");
             }
+            Wording::Code(place) => {
+                assert!(place.contains(':') && signature.source.url().is_some(), "{signature:?}");
+            }
             Wording::Incident(id) => {
                 assert!(
                     id.contains('#') && signature.source.url().unwrap().starts_with("https://"),

@@ -5,7 +5,8 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use intriage_case::file::{self, CaseFileError};
-use intriage_case::{Case, LogText, Target, layout};
+use intriage_case::{Case, LogText, Millis, Scrape, ScrapeOutcome, Target, layout};
+use intriage_engines::{GpuText, recognise_gpu_text};
 use intriage_redact::Redactor;
 use thiserror::Error;
 
@@ -54,6 +55,11 @@ pub enum OpenError {
     /// Something else.
     #[error("{0} is neither a folder of recordings nor a case file (a zip written by --save)")]
     Other(PathBuf),
+    /// A text no GPU tool printed.
+    #[error(
+        "{0} is no output known here: nvidia-smi -q, dmon or --query-gpu=index,… --format=csv, amd-smi static or metric --json, or the page of a DCGM exporter"
+    )]
+    NotGpu(PathBuf),
     /// Larger than [`MAX_FILE`].
     #[error("{0} is larger than {MAX_FILE} bytes")]
     TooLarge(PathBuf),
@@ -123,7 +129,7 @@ fn files_of(path: &Path) -> Result<Vec<PathBuf>, OpenError> {
             files.push(entry);
         } else if matches!(
             entry.file_name().and_then(|n| n.to_str()),
-            Some("metrics" | "endpoints" | "model")
+            Some("metrics" | "endpoints" | "model" | "dcgm")
         ) {
             files.extend(entries(&entry)?.into_iter().filter(|p| p.is_file()));
         } else if entry.file_name().is_some_and(|n| n == "host" || n == "replicas") {
@@ -193,6 +199,27 @@ pub fn read_log(path: &Path) -> Result<LogText, OpenError> {
     let text =
         String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
     Ok(LogText { name: format!("{stem}.log"), text })
+}
+
+/// Adds what a GPU tool printed, wherever it was saved, to a case; tells which tool it was.
+pub fn read_gpu_file(case: &mut Case, path: &Path) -> Result<GpuText, OpenError> {
+    let bytes = read_limited(path)?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let kind = recognise_gpu_text(&text).ok_or_else(|| OpenError::NotGpu(path.to_owned()))?;
+    let gpu = &mut case.gpu;
+    match kind {
+        GpuText::SmiQ => gpu.smi_q = Some(text),
+        GpuText::Dmon => gpu.dmon = Some(text),
+        GpuText::SmiCsv => gpu.smi_csv = Some(text),
+        GpuText::AmdStatic => gpu.amd_static = Some(text),
+        GpuText::AmdMetric => gpu.amd_metric = Some(text),
+        // When it was saved is not known; the order of the files is.
+        GpuText::Dcgm => {
+            let at = Millis(gpu.dcgm.last().map_or(1, |page| page.at.0 + 1));
+            gpu.dcgm.push(Scrape { at, outcome: ScrapeOutcome::Body(bytes) });
+        }
+    }
+    Ok(kind)
 }
 
 /// Saves a case: whole or not at all.

@@ -4,11 +4,13 @@
 //! what could not be had is written into the case, not hidden.
 
 mod clock;
+mod command;
 mod extract;
 mod folder;
 pub mod gpu;
 pub mod host;
 mod http;
+mod kernel_log;
 mod live;
 mod logs;
 mod machine;
@@ -22,7 +24,7 @@ mod url;
 
 pub use clock::now;
 pub use extract::extract;
-pub use folder::{MAX_FILE, OpenError, open, read_log, save};
+pub use folder::{MAX_FILE, OpenError, open, read_gpu_file, read_log, save};
 pub use http::{Access, FetchError, Limits};
 pub use live::{LiveError, Progress, Watch, asked_to_stop, watch};
 pub use logs::{LogError, LogLimits, LogSource, TakenLog};

@@ -3,17 +3,17 @@
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use intriage_case::gpu::GpuSurvey;
-use intriage_case::{Budget, Bytes, Case, Collected, Gathered, HostSnapshot, Seconds};
+use intriage_case::{Budget, Bytes, Case, Collected, Gathered, GpuEvidence, HostSnapshot, Seconds};
 
-use crate::gpu::{GpuWatch, SAMPLE_EVERY};
+use crate::gpu::{GpuTools, GpuWatch, SAMPLE_EVERY, ToolWatch};
 use crate::host::{HostWatch, MOST_BYTES};
+use crate::kernel_log;
 
 /// Time between two looks at the kernel's counters.
 const COUNTERS_EVERY: Duration = Duration::from_secs(1);
 
 /// How long each may take to begin and to end beside the window. A driver with a broken card may never answer.
-const GRACE: Duration = Duration::from_secs(2);
+const GRACE: Duration = Duration::from_secs(3);
 
 /// Most bytes of a survey of the GPUs: its samples are limited, and a card's state has some kilobytes.
 const MOST_SURVEY: usize = 16 << 20;
@@ -21,20 +21,34 @@ const MOST_SURVEY: usize = 16 << 20;
 /// Looks at kernel and GPUs from now until [`MachineWatch::stop`].
 pub struct MachineWatch {
     began: Instant,
-    gpus: Watched<GpuSurvey>,
+    gpus: Option<Watched<GpuEvidence>>,
     host: Watched<Vec<HostSnapshot>>,
+}
+
+/// Who is asked for the cards.
+enum Cards {
+    Nvml(GpuWatch),
+    /// With the reason why it is not the library.
+    Tools(ToolWatch, String),
+    Nobody(String),
 }
 
 impl MachineWatch {
     /// Begins; what cannot be seen is told at the end, in the case.
     pub fn start() -> Self {
+        let gpus = Watched::start(|stop| {
+            let cards = Cards::start();
+            stop.wait();
+            cards.stop()
+        });
+        Self { gpus: Some(gpus), ..Self::without_gpus() }
+    }
+
+    /// Begins without the GPUs: somebody saved what a tool said of them.
+    pub fn without_gpus() -> Self {
         Self {
             began: Instant::now(),
-            gpus: Watched::start(|stop| {
-                let watch = GpuWatch::start(SAMPLE_EVERY).map_err(|e| e.to_string())?;
-                stop.wait();
-                watch.stop().map_err(|e| e.to_string())
-            }),
+            gpus: None,
             host: Watched::start(|stop| {
                 let watch = HostWatch::start(COUNTERS_EVERY).map_err(|e| e.to_string())?;
                 stop.wait();
@@ -47,10 +61,12 @@ impl MachineWatch {
     pub fn stop(self, case: &mut Case) {
         let window = self.began.elapsed();
         let until = Instant::now() + GRACE;
-        // Both are told before either is waited for.
-        let (gpus, host) = (self.gpus.told(), self.host.told());
-        let gpus = gpus.result(until);
+        // Read at the end, so that it holds what happened in the window; all are told before any is waited for.
+        let log = Watched::start(|_| kernel_log::read());
+        let (gpus, host) = (self.gpus.map(Watched::told), self.host.told());
+        let gpus = gpus.map(|gpus| gpus.result(until));
         let host = host.result(until);
+        let log = log.result(until);
         let took = Seconds(self.began.elapsed().as_secs_f64());
         let time = Seconds((window + GRACE).as_secs_f64());
         let mut tell = |what: &str, outcome, size: usize, most: usize| {
@@ -64,12 +80,23 @@ impl MachineWatch {
             });
         };
         match gpus {
-            Ok(survey) => {
-                let size = serde_json::to_vec(&survey).map_or(0, |json| json.len());
-                tell("gpu", Gathered::Whole, size, MOST_SURVEY);
-                case.gpu.survey = Some(survey);
+            Some(Ok(evidence)) => {
+                tell("gpu", Gathered::Whole, size(&evidence), MOST_SURVEY);
+                case.gpu = GpuEvidence { dcgm: std::mem::take(&mut case.gpu.dcgm), ..evidence };
             }
-            Err(why) => tell("gpu", Gathered::Skipped { why }, 0, MOST_SURVEY),
+            Some(Err(why)) => match host.as_ref().ok().and_then(|seen| seen.first()).map(amd_cards) {
+                // The kernel shows AMD's cards itself, among the files of the host.
+                Some(1..) => tell(
+                    "gpu",
+                    Gathered::Partly {
+                        why: "AMD cards as the kernel shows them; amd-smi would add their limits".into(),
+                    },
+                    0,
+                    MOST_SURVEY,
+                ),
+                _ => tell("gpu", Gathered::Skipped { why }, 0, MOST_SURVEY),
+            },
+            None => {}
         }
         match host {
             Ok(snapshots) => {
@@ -78,6 +105,13 @@ impl MachineWatch {
                 case.host = snapshots;
             }
             Err(why) => tell("host", Gathered::Skipped { why }, 0, MOST_BYTES),
+        }
+        match log {
+            Ok(log) => {
+                tell("kernel log", Gathered::Whole, log.text.len(), kernel_log::MOST_BYTES);
+                case.add_log(log);
+            }
+            Err(why) => tell("kernel log", Gathered::Skipped { why }, 0, kernel_log::MOST_BYTES),
         }
     }
 }
@@ -89,6 +123,40 @@ fn outcome(snapshots: &[HostSnapshot], size: usize) -> Gathered {
     let full = (size >= MOST_BYTES).then(|| "looking ended when its budget was used up".to_owned());
     let why: Vec<String> = hidden.into_iter().chain(full).collect();
     if why.is_empty() { Gathered::Whole } else { Gathered::Partly { why: why.join("; ") } }
+}
+
+impl Cards {
+    fn start() -> Self {
+        match GpuWatch::start(SAMPLE_EVERY) {
+            Ok(watch) => Self::Nvml(watch),
+            Err(why) => match ToolWatch::start(GpuTools::on_path()) {
+                Some(watch) => Self::Tools(watch, why.to_string()),
+                None => Self::Nobody(why.to_string()),
+            },
+        }
+    }
+
+    fn stop(self) -> Result<GpuEvidence, String> {
+        match self {
+            Self::Nvml(watch) => {
+                let survey = watch.stop().map_err(|e| e.to_string())?;
+                Ok(GpuEvidence { survey: Some(survey), ..GpuEvidence::default() })
+            }
+            Self::Tools(watch, library) => watch.stop().map_err(|why| format!("{library}; {why}")),
+            Self::Nobody(why) => Err(why),
+        }
+    }
+}
+
+fn size(gpu: &GpuEvidence) -> usize {
+    let survey = gpu.survey.as_ref().and_then(|survey| serde_json::to_vec(survey).ok());
+    gpu.texts().map(|(_, text)| text.len()).sum::<usize>() + survey.map_or(0, |json| json.len())
+}
+
+/// AMD's cards in a snapshot.
+fn amd_cards(snapshot: &HostSnapshot) -> usize {
+    let cards = snapshot.files.iter().filter(|(name, _)| name.ends_with("/device/vendor"));
+    cards.filter(|(name, id)| name.starts_with("sys/class/drm/") && id.trim() == "0x1002").count()
 }
 
 /// Files that exist and could not be read.

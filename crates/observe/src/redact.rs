@@ -79,8 +79,10 @@ fn scrape(scrape: Scrape, redactor: &Redactor) -> Scrape {
 
 fn gpu(mut gpu: intriage_case::GpuEvidence, redactor: &Redactor) -> intriage_case::GpuEvidence {
     let text = |text: String| redactor.text(&text).into_owned();
-    gpu.dmon = gpu.dmon.map(text);
-    gpu.smi_q = gpu.smi_q.map(text);
+    for (name, place) in gpu.texts_mut() {
+        *place = place.take().map(|t| if name.contains(".json") { redactor.json(&t) } else { text(t) });
+    }
+    gpu.dcgm = gpu.dcgm.into_iter().map(|s| scrape(s, redactor)).collect();
     let cards = gpu.survey.iter_mut().flat_map(|survey| survey.cards.iter_mut().chain(&mut survey.before));
     for process in cards.flat_map(|card| card.processes.iter_mut().flatten()) {
         process.name = redactor.command_line(&process.name);
@@ -167,7 +169,10 @@ mod tests {
             }],
             ..Case::default()
         };
-        case.gpu.smi_q = Some(format!("Name : python --token {KEY}\n"));
+        for (_, text) in case.gpu.texts_mut() {
+            *text = Some(format!("Name : python --token {KEY}\n"));
+        }
+        case.gpu.dcgm = case.scrapes.clone();
         let safe = redacted(case, &Redactor::new());
         for (name, bytes) in contents(&safe).unwrap() {
             assert!(!String::from_utf8_lossy(&bytes).contains(KEY), "{name}");

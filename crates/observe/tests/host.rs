@@ -98,6 +98,51 @@ fn a_machine_is_read_from_its_tree() {
     assert_eq!(host.presence("proc/stat"), Presence::Read);
 }
 
+/// An AMD card beside a display of the board's own, as amdgpu shows it.
+fn amd_card(root: &Path, busy: &str) {
+    let device = "sys/class/drm/card1/device";
+    for (name, text) in [
+        ("sys/class/drm/card0/device/vendor", "0x1a03"),
+        ("sys/class/drm/card1-DP-1/status", "disconnected"),
+        (&format!("{device}/vendor"), "0x1002"),
+        (&format!("{device}/uevent"), "PCI_SLOT_NAME=0000:0b:00.0"),
+        (&format!("{device}/product_name"), "AMD Instinct MI300X OAM"),
+        (&format!("{device}/gpu_busy_percent"), busy),
+        (&format!("{device}/pp_dpm_sclk"), "0: 132Mhz *\n1: 2100Mhz"),
+        (&format!("{device}/hwmon/hwmon4/temp2_label"), "junction"),
+        (&format!("{device}/hwmon/hwmon4/temp2_input"), "41000"),
+        (&format!("{device}/hwmon/hwmon4/power1_cap_max"), "750000000"),
+        (&format!("{device}/hwmon/hwmon4/fan1_input"), "1200"),
+        (&format!("{device}/ras/umc_err_count"), "ue: 0\nce: 2"),
+        (&format!("{device}/ras/features"), "feature mask: 0x7f"),
+    ] {
+        let path = root.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("{text}\n")).unwrap();
+    }
+}
+
+#[test]
+fn an_amd_card_is_read_from_its_tree_before_and_after() {
+    let dir = tempfile::tempdir().unwrap();
+    machine(dir.path());
+    amd_card(dir.path(), "0");
+    let mut collector = collector(dir.path());
+    let full = collector.snapshot_full();
+    amd_card(dir.path(), "97");
+    let counters = collector.snapshot_counters();
+    assert!(!counters.files.keys().any(|name| name.ends_with("product_name")), "facts are read once");
+    assert!(!full.files.keys().any(|name| name.contains("fan1") || name.contains("features")));
+    let gpu = intriage_engines::read(&Case { host: vec![full, counters], ..Case::default() }).gpu;
+    assert_eq!((gpu.source.as_str(), gpu.name.as_deref()), ("amdgpu", Some("AMD Instinct MI300X OAM")));
+    assert_eq!(gpu.samples.iter().map(|s| s.util.unwrap().get()).collect::<Vec<_>>(), [0.0, 0.97]);
+    assert_eq!(gpu.cards[0].power_limits.most, Some(intriage_case::Watts(750.0)));
+    assert_eq!(
+        (gpu.cards[0].ecc.volatile_uncorrected, gpu.cards[0].ecc.volatile_corrected),
+        (Some(0), Some(2))
+    );
+}
+
 #[test]
 fn no_secret_of_a_snapshot_is_left_in_a_case() {
     let dir = tempfile::tempdir().unwrap();

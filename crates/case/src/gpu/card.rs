@@ -12,6 +12,9 @@ use crate::{Bytes, Celsius, Hertz, Ratio, Seconds, Watts};
 pub struct GpuCard {
     /// Its number as the driver counts.
     pub index: u32,
+    /// Who made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vendor: Option<GpuVendor>,
     /// Product name, such as `NVIDIA H200`.
     pub name: Option<String>,
     /// Its name for life, such as `GPU-5f3c…`.
@@ -61,6 +64,9 @@ pub struct GpuCard {
     pub pcie_replays: Option<u64>,
     /// Memory errors.
     pub ecc: EccErrors,
+    /// The last Xid the driver reported, where a tool keeps it; zero for none since it looks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_xid: Option<u32>,
     /// Its NVLinks.
     pub nvlinks: Vec<NvLink>,
     /// Whether it is cut into MIG slices.
@@ -71,6 +77,53 @@ pub struct GpuCard {
     pub persistence: Option<bool>,
     /// Processes that compute on it; `None` where the list is hidden, as inside many containers.
     pub processes: Option<Vec<GpuProcess>>,
+}
+
+impl GpuCard {
+    /// Takes from another look at the same card what this one lacks; its number and what is known of it stay.
+    pub fn fill(&mut self, other: &Self) {
+        fn absent<T: Clone>(mine: &mut Option<T>, theirs: Option<&T>) {
+            if mine.is_none() {
+                *mine = theirs.cloned();
+            }
+        }
+        absent(&mut self.vendor, other.vendor.as_ref());
+        absent(&mut self.name, other.name.as_ref());
+        absent(&mut self.uuid, other.uuid.as_ref());
+        absent(&mut self.pci, other.pci.as_ref());
+        absent(&mut self.numa_node, other.numa_node.as_ref());
+        absent(&mut self.near_cpus, other.near_cpus.as_ref());
+        absent(&mut self.memory, other.memory.as_ref());
+        absent(&mut self.memory_used, other.memory_used.as_ref());
+        absent(&mut self.util, other.util.as_ref());
+        self.sm_clock.fill(other.sm_clock);
+        self.memory_clock.fill(other.memory_clock);
+        absent(&mut self.reasons, other.reasons.as_ref());
+        absent(&mut self.performance_state, other.performance_state.as_ref());
+        absent(&mut self.power, other.power.as_ref());
+        self.power_limits.fill(&other.power_limits);
+        absent(&mut self.temperature, other.temperature.as_ref());
+        absent(&mut self.memory_temperature, other.memory_temperature.as_ref());
+        absent(&mut self.slowdown_at, other.slowdown_at.as_ref());
+        absent(&mut self.heat_left, other.heat_left.as_ref());
+        absent(&mut self.memory_slowdown_at, other.memory_slowdown_at.as_ref());
+        self.pcie_generation.fill(other.pcie_generation);
+        self.pcie_width.fill(other.pcie_width);
+        absent(&mut self.pcie_replays, other.pcie_replays.as_ref());
+        self.ecc.fill(&other.ecc);
+        absent(&mut self.last_xid, other.last_xid.as_ref());
+        absent(&mut self.processes, other.processes.as_ref());
+    }
+}
+
+/// Who makes GPUs that inference runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GpuVendor {
+    /// NVIDIA.
+    Nvidia,
+    /// AMD.
+    Amd,
 }
 
 /// A value now, and the most the card and its slot allow.
@@ -88,6 +141,11 @@ impl<T> NowAndMost<T> {
     /// Both, where both are known.
     pub fn both(self) -> Option<(T, T)> {
         self.now.zip(self.most)
+    }
+
+    fn fill(&mut self, other: Self) {
+        self.now = self.now.take().or(other.now);
+        self.most = self.most.take().or(other.most);
     }
 }
 
@@ -119,6 +177,15 @@ pub struct PowerLimits {
     pub most: Option<Watts>,
 }
 
+impl PowerLimits {
+    fn fill(&mut self, other: &Self) {
+        self.enforced = self.enforced.or(other.enforced);
+        self.default = self.default.or(other.default);
+        self.least = self.least.or(other.least);
+        self.most = self.most.or(other.most);
+    }
+}
+
 /// A card's memory errors: since the driver started (volatile) and in its life (aggregate).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -141,6 +208,20 @@ pub struct EccErrors {
     pub remap_pending: Option<bool>,
     /// Whether a replacement failed.
     pub remap_failed: Option<bool>,
+}
+
+impl EccErrors {
+    fn fill(&mut self, other: &Self) {
+        self.enabled = self.enabled.or(other.enabled);
+        self.volatile_corrected = self.volatile_corrected.or(other.volatile_corrected);
+        self.volatile_uncorrected = self.volatile_uncorrected.or(other.volatile_uncorrected);
+        self.aggregate_corrected = self.aggregate_corrected.or(other.aggregate_corrected);
+        self.aggregate_uncorrected = self.aggregate_uncorrected.or(other.aggregate_uncorrected);
+        self.remapped_corrected = self.remapped_corrected.or(other.remapped_corrected);
+        self.remapped_uncorrected = self.remapped_uncorrected.or(other.remapped_uncorrected);
+        self.remap_pending = self.remap_pending.or(other.remap_pending);
+        self.remap_failed = self.remap_failed.or(other.remap_failed);
+    }
 }
 
 /// One NVLink of a card.

@@ -10,7 +10,7 @@ mod sample;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use card::{EccErrors, GpuCard, GpuProcess, HeldFor, NowAndMost, NvLink, PowerLimits};
+pub use card::{EccErrors, GpuCard, GpuProcess, GpuVendor, HeldFor, NowAndMost, NvLink, PowerLimits};
 pub use reasons::ClockReasons;
 pub use sample::GpuSample;
 

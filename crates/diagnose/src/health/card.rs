@@ -1,18 +1,15 @@
 //! A card's health: clocks, heat, power, link, memory errors, NVLinks, modes.
 
-use intriage_case::gpu::{ClockReasons, GpuCard};
+use intriage_case::gpu::{ClockReasons, GpuCard, GpuVendor};
 use intriage_case::{Bytes, Celsius, Hertz};
 use intriage_engines::{GpuReadings, UnderLoad};
 
-use super::{Check, State};
+use super::{Check, State, errors};
 use crate::thresholds::{Limit, Thresholds};
 
 const COOL: &str = "airflow, fans, filters, coolant; until then a lower power limit on all cards alike";
 const SEAT: &str =
     "reseat the card or its riser, check slot, bifurcation and ASPM in the BIOS; compare with a sibling";
-const DRAIN: &str =
-    "drain it, then reset the GPU (nvidia-smi -r) or reboot; if it comes back, have it replaced";
-const FABRIC: &str = "restart the fabric manager, reset the GPUs; drain and reseat if it stays";
 
 pub(super) fn checks(gpu: &GpuReadings, thresholds: &Thresholds) -> Vec<Check> {
     let mut all = Vec::new();
@@ -26,7 +23,7 @@ pub(super) fn checks(gpu: &GpuReadings, thresholds: &Thresholds) -> Vec<Check> {
             alone: gpu.cards.len() == 1,
             thresholds,
         };
-        all.extend(LOOKS.iter().map(|(check, look)| {
+        all.extend(LOOKS.iter().filter(|(_, of, _)| of.has(card)).map(|(check, _, look)| {
             let Look { state, says, remedy } = look(&seen);
             Check { part: format!("GPU {} {name}", card.index), name: check, state, says, remedy }
         }));
@@ -36,42 +33,68 @@ pub(super) fn checks(gpu: &GpuReadings, thresholds: &Thresholds) -> Vec<Check> {
 
 type Looking = fn(&Seen<'_>) -> Look;
 
-/// What is looked at, in the order in which it is told.
-const LOOKS: [(&str, Looking); 8] = [
-    ("clocks", clocks),
-    ("heat", heat),
-    ("power", power),
-    ("pcie", link),
-    ("memory", memory),
-    ("errors", memory_errors),
-    ("nvlink", nvlinks),
-    ("modes", modes),
+/// What is looked at, in the order in which it is told; some of it only NVIDIA's cards have.
+const LOOKS: [(&str, Of, Looking); 9] = [
+    ("clocks", Of::Any, clocks),
+    ("heat", Of::Any, heat),
+    ("power", Of::Any, power),
+    ("pcie", Of::Any, link),
+    ("memory", Of::Any, memory),
+    ("errors", Of::Any, errors::memory_errors),
+    ("xid", Of::Exporters, errors::xid),
+    ("nvlink", Of::Nvidia, errors::nvlinks),
+    ("modes", Of::Nvidia, modes),
 ];
 
-struct Seen<'a> {
-    card: &'a GpuCard,
-    before: Option<&'a GpuCard>,
-    load: Option<UnderLoad>,
-    nvlink_errors: Option<u64>,
-    alone: bool,
-    thresholds: &'a Thresholds,
+/// Whose cards have something.
+#[derive(Clone, Copy)]
+enum Of {
+    Any,
+    Nvidia,
+    /// Those of whom somebody keeps the last Xid.
+    Exporters,
 }
 
-struct Look {
+impl Of {
+    fn has(self, card: &GpuCard) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Nvidia => card.vendor != Some(GpuVendor::Amd),
+            Self::Exporters => card.last_xid.is_some(),
+        }
+    }
+}
+
+pub(super) struct Seen<'a> {
+    pub(super) card: &'a GpuCard,
+    before: Option<&'a GpuCard>,
+    load: Option<UnderLoad>,
+    pub(super) nvlink_errors: Option<u64>,
+    pub(super) alone: bool,
+    pub(super) thresholds: &'a Thresholds,
+}
+
+impl Seen<'_> {
+    fn is_amd(&self) -> bool {
+        self.card.vendor == Some(GpuVendor::Amd)
+    }
+}
+
+pub(super) struct Look {
     state: State,
     says: String,
     remedy: Option<String>,
 }
 
-fn good(says: impl Into<String>) -> Look {
+pub(super) fn good(says: impl Into<String>) -> Look {
     Look { state: State::Good, says: says.into(), remedy: None }
 }
 
-fn unknown(says: impl Into<String>) -> Look {
+pub(super) fn unknown(says: impl Into<String>) -> Look {
     Look { state: State::Unknown, says: says.into(), remedy: None }
 }
 
-fn wrong(state: State, says: impl Into<String>, remedy: &str) -> Look {
+pub(super) fn wrong(state: State, says: impl Into<String>, remedy: &str) -> Look {
     Look { state, says: says.into(), remedy: Some(remedy.to_owned()) }
 }
 
@@ -104,6 +127,18 @@ fn clocks(seen: &Seen<'_>) -> Look {
     // Heat and the power brake speak for themselves below.
     if held(ClockReasons::THERMAL) || held(ClockReasons::POWER_BRAKE) {
         return wrong(State::Attention, says, "see heat and power");
+    }
+    // Some sources give no reasons; a card that draws all it may is at its limit all the same.
+    let limit = seen.card.power_limits.enforced;
+    if load.held_by(ClockReasons::POWER_CAP).is_none()
+        && let (Some(drawn), Some(limit)) = (load.power, limit)
+        && drawn.get() >= seen.thresholds.get(Limit::AtPowerLimit) * limit.get()
+    {
+        return good(format!("{says}: it draws {drawn} of {limit}, as under full load"));
+    }
+    let enough = load.samples as f64 >= seen.thresholds.get(Limit::LoadedSamples);
+    if load.held_by(ClockReasons::POWER_CAP).is_none() && !enough {
+        return good(format!("{says}; too short a look to judge them"));
     }
     wrong(State::Attention, format!("{says}, and no reason is given"), "look again under full load")
 }
@@ -153,8 +188,12 @@ fn power(seen: &Seen<'_>) -> Look {
         );
     }
     if let Some(default) = limits.default.filter(|default| limit < *default) {
-        let reset =
-            format!("nvidia-smi -i {} -pl {:.0}, unless it is on purpose", seen.card.index, default.get());
+        let (index, watts) = (seen.card.index, default.get());
+        let reset = if seen.is_amd() {
+            format!("amd-smi set -g {index} --power-cap {watts:.0}, unless it is on purpose")
+        } else {
+            format!("nvidia-smi -i {index} -pl {watts:.0}, unless it is on purpose")
+        };
         return wrong(State::Attention, format!("{says}; sold with {default}"), &reset);
     }
     good(says)
@@ -203,6 +242,8 @@ fn memory(seen: &Seen<'_>) -> Look {
         return unknown("no memory was told");
     };
     let held = match seen.card.processes.as_deref() {
+        // Only some sources list processes at all.
+        None if seen.is_amd() => String::new(),
         None => "; processes are hidden here".to_owned(),
         Some([]) => "; no process computes".to_owned(),
         Some(processes) => {
@@ -217,67 +258,6 @@ fn memory(seen: &Seen<'_>) -> Look {
         }
     };
     good(format!("{used} of {total} in use{held}"))
-}
-
-fn memory_errors(seen: &Seen<'_>) -> Look {
-    let ecc = seen.card.ecc;
-    if let Some(count) = ecc.volatile_uncorrected.filter(|n| *n > 0) {
-        return wrong(
-            State::Bad,
-            format!("{count} memory errors were not corrected since the driver started"),
-            DRAIN,
-        );
-    }
-    if ecc.remap_failed == Some(true) {
-        return wrong(State::Bad, "a bad memory row could not be replaced", "have the card replaced");
-    }
-    if ecc.remap_pending == Some(true) {
-        return wrong(
-            State::Attention,
-            "a bad memory row waits to be replaced",
-            "reset the GPU when it is drained",
-        );
-    }
-    if let Some(count) =
-        ecc.aggregate_uncorrected.filter(|n| *n as f64 > seen.thresholds.get(Limit::WornMemory))
-    {
-        return wrong(
-            State::Attention,
-            format!("{count} memory errors were not corrected in the card's life"),
-            "ask the vendor: cards with that many are replaced",
-        );
-    }
-    match (ecc.enabled, ecc.volatile_uncorrected) {
-        (Some(false), _) => good("error correction is off"),
-        (_, Some(0)) => {
-            let corrected = ecc.volatile_corrected.filter(|n| *n > 0);
-            let says = corrected.map_or(String::new(), |n| format!(", {n} corrected"));
-            good(format!("none uncorrected{says}"))
-        }
-        _ => unknown("memory errors were not told"),
-    }
-}
-
-fn nvlinks(seen: &Seen<'_>) -> Look {
-    let links = &seen.card.nvlinks;
-    let up = links.iter().filter(|l| l.active == Some(true)).count();
-    if links.is_empty() {
-        return good("no NVLink");
-    }
-    if up == 0 {
-        return if seen.alone {
-            good(format!("none of {} links is up, and there is no second card here", links.len()))
-        } else {
-            wrong(State::Attention, format!("none of {} links is up", links.len()), FABRIC)
-        };
-    }
-    if up < links.len() {
-        return wrong(State::Bad, format!("{up} of {} links are up", links.len()), FABRIC);
-    }
-    if let Some(errors) = seen.nvlink_errors.filter(|n| *n > 0) {
-        return wrong(State::Bad, format!("all {up} links are up, {errors} errors in the window"), FABRIC);
-    }
-    good(format!("all {up} links are up"))
 }
 
 fn modes(seen: &Seen<'_>) -> Look {

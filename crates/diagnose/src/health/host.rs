@@ -3,7 +3,7 @@
 use intriage_case::{Quantity, Ratio, Unit};
 use intriage_engines::host::{Host, Limit as Most, ServingProcess};
 
-use super::{Check, State};
+use super::{Check, State, bridges};
 use crate::thresholds::{Limit, Thresholds};
 
 pub(super) fn checks(host: &Host, thresholds: &Thresholds) -> Vec<Check> {
@@ -15,6 +15,8 @@ pub(super) fn checks(host: &Host, thresholds: &Thresholds) -> Vec<Check> {
         shared_memory(host, thresholds),
         network(host, thresholds),
     ];
+    all.extend(model_disk(host));
+    all.extend(bridges::check(host));
     for process in &host.processes {
         all.push(served_by(process));
         all.extend(quota(process, thresholds));
@@ -24,7 +26,7 @@ pub(super) fn checks(host: &Host, thresholds: &Thresholds) -> Vec<Check> {
     all
 }
 
-fn check(name: &'static str, state: State, says: String, remedy: Option<&str>) -> Check {
+pub(super) fn check(name: &'static str, state: State, says: String, remedy: Option<&str>) -> Check {
     Check { part: "Host".into(), name, state, says, remedy: remedy.map(str::to_owned) }
 }
 
@@ -72,7 +74,11 @@ fn memory(host: &Host, thresholds: &Thresholds) -> Check {
     let (Some(available), Some(total)) = (memory.available, memory.total) else {
         return check("memory", State::Unknown, "the kernel told no memory".into(), None);
     };
-    let says = format!("{available} of {total} available");
+    let huge = memory.huge_pages.filter(|(all, _)| all.get() > 0.0);
+    let huge = huge.map_or(String::new(), |(all, free)| format!(", {free} of {all} in huge pages free"));
+    let transparent = memory.transparent_huge_pages.as_deref();
+    let transparent = transparent.map_or(String::new(), |mode| format!(", transparent huge pages {mode}"));
+    let says = format!("{available} of {total} available{huge}{transparent}");
     if let Some(killed) = memory.oom_kills.filter(|n| n.get() > 0.0) {
         return check(
             "memory",
@@ -147,8 +153,9 @@ fn shared_memory(host: &Host, thresholds: &Thresholds) -> Check {
 fn network(host: &Host, thresholds: &Thresholds) -> Check {
     let lost = host.network.retransmitted;
     let overflows = host.network.listen_overflows.filter(|n| n.get() > 0.0);
-    let says =
+    let lost_says =
         lost.map_or("no TCP figures".to_owned(), |share| format!("{share} of TCP segments sent again"));
+    let says = lost_says + &round_trips(host) + &listen_queue(host);
     if let Some(n) = overflows {
         return check(
             "network",
@@ -167,12 +174,50 @@ fn network(host: &Host, thresholds: &Thresholds) -> Check {
     }
 }
 
+/// The port with the most connections stands for the server.
+fn round_trips(host: &Host) -> String {
+    host.network.round_trips.iter().max_by_key(|r| r.connections).map_or(String::new(), |r| {
+        let many = if r.connections == 1 { "connection" } else { "connections" };
+        format!(
+            "; round trip {} ({} to {}) over {} {many} to port {}",
+            r.median, r.least, r.most, r.connections, r.port
+        )
+    })
+}
+
+/// The longest queue seen before a listener, where one was.
+fn listen_queue(host: &Host) -> String {
+    let longest = host.network.listeners.iter().filter(|l| l.queued > 0).max_by_key(|l| l.queued);
+    let limit = host.network.listen_queue_limit.map_or(String::new(), |most| format!(" of {most}"));
+    longest.map_or(String::new(), |l| format!("; {}{limit} connections waited at port {}", l.queued, l.port))
+}
+
+/// What the model's disk does; nothing where no model's path is known.
+fn model_disk(host: &Host) -> Option<Check> {
+    let storage = host.model_storage.as_ref()?;
+    let place = format!("{} lies on {} ({})", storage.path, storage.source, storage.file_system);
+    let Some(disk) = host.model_disk() else {
+        return Some(check("storage", State::Good, format!("{place}, no disk of this machine"), None));
+    };
+    let (Some(read), Some(busy)) = (disk.read, disk.busy) else {
+        return Some(check(
+            "storage",
+            State::Unknown,
+            format!("{place}; one look tells no throughput"),
+            None,
+        ));
+    };
+    Some(check("storage", State::Good, format!("{place}: {}/s read, {busy} busy", read.0), None))
+}
+
 fn served_by(process: &ServingProcess) -> Check {
     let what = process.serving.map_or("named by the user", |s| s.product);
     let role = process.role().map_or(String::new(), |r| format!(" {r:?}"));
     let cpu = process.cpu.map_or(String::new(), |c| format!(", {:.2} CPUs", c.get()));
     let memory = process.resident.map_or(String::new(), |b| format!(", {b}"));
-    check("process", State::Good, format!("{} {what}{role}{cpu}{memory}", process.pid), None)
+    let files = process.open_files.zip(process.open_files_limit);
+    let files = files.map_or(String::new(), |(open, most)| format!(", {open} of {most} files open"));
+    check("process", State::Good, format!("{} {what}{role}{cpu}{memory}{files}", process.pid), None)
 }
 
 fn quota(process: &ServingProcess, thresholds: &Thresholds) -> Option<Check> {

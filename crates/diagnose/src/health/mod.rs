@@ -3,8 +3,13 @@
 //! A check says what is, not what it costs: a downgraded link on a card nobody waits for is still a
 //! downgraded link. Whether it is the cause of slow answers is for the causes to judge.
 
+mod bridges;
 mod card;
+mod errors;
 mod host;
+mod kernel;
+#[cfg(test)]
+mod tests;
 
 use intriage_case::gpu::GpuSurvey;
 use intriage_case::{Case, Gathered};
@@ -69,7 +74,8 @@ pub fn health(case: &Case, thresholds: &Thresholds) -> Health {
     let observed = read(case);
     let mut checks = card::checks(&observed.gpu, thresholds);
     checks.extend(observed.host.iter().flat_map(|host| host::checks(host, thresholds)));
-    let gpus = case.gpu.survey.clone().map(|survey| GpuSurvey { samples: Vec::new(), ..survey });
+    checks.extend(kernel::checks(case, &observed.log));
+    let gpus = observed.gpu.survey();
     Health {
         schema: HEALTH_SCHEMA.into(),
         intriage: env!("CARGO_PKG_VERSION").into(),

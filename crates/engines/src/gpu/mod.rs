@@ -1,18 +1,26 @@
 //! What GPU tools print, read into the case's own words for cards.
 
+mod amd_smi;
+mod amdgpu;
+mod dcgm;
 mod dmon;
+mod gather;
+mod recognise;
+mod smi_csv;
 mod smi_q;
 mod under_load;
 
-use intriage_case::gpu::{GpuCard, GpuPath, GpuSample, NvLink};
-use intriage_case::{Bytes, GpuEvidence, Ratio};
+use intriage_case::gpu::{GpuCard, GpuPath, GpuSample, GpuSurvey, NvLink};
+use intriage_case::{Bytes, Ratio};
 
+pub(crate) use gather::read_gpu;
+pub use recognise::{GpuText, recognise_gpu_text};
 pub use under_load::UnderLoad;
 
 /// Everything read from GPU tools.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct GpuReadings {
-    /// Who was asked: `NVML 13.580.65`, `nvidia-smi -q`, `nvidia-smi dmon`.
+    /// Who was asked: `NVML 13.580.65`, `nvidia-smi -q`, `DCGM`, `amdgpu`…
     pub source: String,
     /// Who gave the samples.
     pub samples_source: String,
@@ -37,6 +45,19 @@ pub struct GpuReadings {
 }
 
 impl GpuReadings {
+    /// What was read, without the samples; `None` where there was no card to read.
+    pub fn survey(&self) -> Option<GpuSurvey> {
+        (!self.cards.is_empty()).then(|| GpuSurvey {
+            source: self.source.clone(),
+            driver: self.driver.clone(),
+            cuda: self.cuda.clone(),
+            cards: self.cards.clone(),
+            before: self.before.clone(),
+            paths: self.paths.clone(),
+            samples: Vec::new(),
+        })
+    }
+
     /// Samples of one card in which some kernel ran.
     pub fn busy_samples(&self, index: u32) -> impl Iterator<Item = &GpuSample> {
         self.samples.iter().filter(move |s| s.index == index && s.util.is_some_and(|u| u.get() > 0.0))
@@ -60,33 +81,4 @@ impl GpuReadings {
         let inner = if busy.len() > 4 { &busy[1..busy.len() - 1] } else { &busy[..] };
         Ratio::of(inner.iter().sum(), inner.len() as f64)
     }
-}
-
-/// Reads what there is; an unreadable text gives no readings, never an error.
-pub(crate) fn read_gpu(evidence: &GpuEvidence) -> GpuReadings {
-    let mut readings = GpuReadings::default();
-    if let Some(survey) = &evidence.survey {
-        readings.source.clone_from(&survey.source);
-        readings.samples_source.clone_from(&survey.source);
-        readings.driver.clone_from(&survey.driver);
-        readings.cuda.clone_from(&survey.cuda);
-        readings.cards.clone_from(&survey.cards);
-        readings.before.clone_from(&survey.before);
-        readings.paths.clone_from(&survey.paths);
-        readings.samples.clone_from(&survey.samples);
-    }
-    // NVML's own answers come first: the tools only print them.
-    if let Some(text) = evidence.smi_q.as_ref().filter(|_| readings.cards.is_empty()) {
-        "nvidia-smi -q".clone_into(&mut readings.source);
-        smi_q::read(text, &mut readings);
-    }
-    if let Some(text) = evidence.dmon.as_ref().filter(|_| readings.samples.is_empty()) {
-        "nvidia-smi dmon".clone_into(&mut readings.samples_source);
-        readings.samples = dmon::read(text);
-    }
-    let first = readings.cards.first();
-    readings.name = first.and_then(|c| c.name.clone());
-    readings.memory = first.and_then(|c| c.memory);
-    readings.count = Some(readings.cards.len() as u32).filter(|n| *n > 0);
-    readings
 }

@@ -1,9 +1,12 @@
 //! A card while it worked: idle moments say nothing about clocks and links.
 
-use intriage_case::gpu::{ClockReasons, GpuCard, GpuSample};
+use intriage_case::gpu::{ClockReasons, GpuCard, GpuSample, GpuVendor};
 use intriage_case::{Bytes, Celsius, Hertz, PerSecond, Ratio, Watts};
 
 use super::GpuReadings;
+
+/// Up to here an AMD card is idle: a recorded one showed 1 % with nothing on it.
+const AMD_IDLE: f64 = 0.05;
 
 /// What one card did while kernels ran.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -49,9 +52,12 @@ impl UnderLoad {
 impl GpuReadings {
     /// What a card did while kernels ran; `None` where it was never seen at work.
     pub fn under_load(&self, card: &GpuCard) -> Option<UnderLoad> {
-        let busy: Vec<&GpuSample> = self.busy_samples(card.index).collect();
+        // An idle AMD card is seen a percent or two busy with itself.
+        let least = if card.vendor == Some(GpuVendor::Amd) { AMD_IDLE } else { 0.0 };
+        let works = |util: Option<Ratio>| util.is_some_and(|u| u.get() > least);
+        let busy: Vec<&GpuSample> = self.busy_samples(card.index).filter(|s| works(s.util)).collect();
         if busy.is_empty() {
-            return card.util.filter(|u| u.get() > 0.0).map(|_| at_one_look(card));
+            return works(card.util).then(|| at_one_look(card));
         }
         let mean = |of: &dyn Fn(&GpuSample) -> Option<f64>| {
             let values: Vec<f64> = busy.iter().filter_map(|s| of(s)).collect();

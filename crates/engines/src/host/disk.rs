@@ -135,6 +135,28 @@ mod tests {
         assert_eq!((disks[0].written, disks[0].busy), (Some(PerSecond(Bytes(0.0))), Some(Ratio(0.5))));
     }
 
+    #[test]
+    fn the_models_disk_is_found_by_number_or_by_name() {
+        let stat = "7 (x) S 1 1 1 0 -1 0 0 0 0 0 1 1 0 0 20 0 3 0 5 0 0\n";
+        let disks = " 259 1 nvme0n1p1 10 0 0 9 5 0 40 3 0 0 12\n";
+        let on = |mount: &str| {
+            let snapshots = host(&[(
+                0,
+                &[
+                    ("proc/7/stat", stat),
+                    ("proc/7/cmdline", "vllm\0serve\0/models/x\0"),
+                    ("proc/7/mountinfo", mount),
+                    ("proc/diskstats", disks),
+                ],
+            )]);
+            super::super::read_host(&snapshots).unwrap().model_disk().map(|disk| disk.name.clone())
+        };
+        let found = Some("nvme0n1p1".to_owned());
+        assert_eq!(on("2 1 259:1 / /models rw - ext4 /dev/nvme0n1p1\n"), found);
+        assert_eq!(on("2 1 0:31 / /models rw - btrfs /dev/nvme0n1p1\n"), found);
+        assert_eq!(on("2 1 0:51 / /models rw - nfs4 srv:/m\n"), None);
+    }
+
     const MOUNTS: &str = "1 0 0:30 / / rw - overlay overlay\n2 1 259:1 / /models rw - ext4 /dev/nvme0n1p1\n3 1 0:51 / /models/nfs rw - nfs4 srv:/m\n";
 
     fn storage(command_line: &str, environ: &str) -> Option<ModelStorage> {

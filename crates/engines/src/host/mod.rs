@@ -21,6 +21,7 @@ mod pci;
 mod placement;
 mod pressure;
 mod process;
+mod round_trip;
 mod serving;
 mod stat;
 #[cfg(test)]
@@ -38,12 +39,13 @@ pub use gaps::{Denied, Presence};
 pub use kernel::Kernel;
 pub use memory::{Memory, Space};
 pub use model_argument::{ModelArgument, model_argument};
-pub use network::{InfinibandPort, Interface, Listener, Network};
+pub use network::{InfinibandPort, Interface, Listener, Network, listening_ports};
 pub use numa::Node;
 pub use pci::{Acs, Bridge, DeviceKind, Link, NodeOf, PciDevice};
 pub use placement::Placement;
 pub use pressure::Pressure;
 pub use process::ServingProcess;
+pub use round_trip::{RoundTrip, round_trips, round_trips_text};
 pub use serving::{Role, Serving, recognise_process};
 pub use thread::ThreadUse;
 
@@ -95,6 +97,15 @@ impl Host {
     /// The node that holds a CPU.
     pub fn node_of(&self, cpu: u32) -> Option<u32> {
         self.nodes.iter().find(|n| n.cpus.as_ref().is_some_and(|c| c.contains(&cpu))).map(|n| n.id)
+    }
+
+    /// The disk that holds the model; `None` for file systems on the network or in memory, and for layers of them.
+    pub fn model_disk(&self) -> Option<&Disk> {
+        let storage = self.model_storage.as_ref()?;
+        let by_number = self.disks.iter().find(|disk| disk.number == storage.number);
+        // A file system over several disks has a number of its own, and names one of them.
+        let name = storage.source.strip_prefix("/dev/");
+        by_number.or_else(|| self.disks.iter().find(|disk| Some(disk.name.as_str()) == name))
     }
 
     /// Processes of a role.

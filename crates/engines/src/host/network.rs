@@ -3,6 +3,7 @@
 use intriage_case::{Bytes, Events, PerSecond, Ratio};
 
 use super::pci::NodeOf;
+use super::round_trip::{self, RoundTrip};
 use super::text::{self, table_cell};
 use super::window::{Increase, Window};
 
@@ -29,6 +30,8 @@ pub struct Network {
     pub listen_queue_limit: Option<u32>,
     /// Listening sockets.
     pub listeners: Vec<Listener>,
+    /// Round-trip times of the connections to them, by port.
+    pub round_trips: Vec<RoundTrip>,
     /// Interfaces, by name.
     pub interfaces: Vec<Interface>,
     /// InfiniBand ports, by device.
@@ -106,6 +109,7 @@ pub(super) fn read(window: Window<'_>) -> Network {
             .and_then(text::single)
             .map(|n| n as u32),
         listeners: listeners(window, &base),
+        round_trips: round_trip::read(window),
         interfaces: interfaces(window, &format!("{base}/dev")),
         infiniband: infiniband(window),
     }
@@ -154,6 +158,11 @@ fn listeners(window: Window<'_>, base: &str) -> Vec<Listener> {
     }
     found.sort_by_key(|l| l.port);
     found
+}
+
+/// The ports somebody listens on, by a text such as `/proc/net/tcp`.
+pub fn listening_ports(text: &str) -> impl Iterator<Item = u16> {
+    text.lines().filter_map(listener).map(|listener| listener.port)
 }
 
 fn listener(line: &str) -> Option<Listener> {

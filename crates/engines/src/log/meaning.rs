@@ -123,7 +123,24 @@ pub enum Meaning {
     /// The CPU quota was used up; the number counts periods.
     CpuThrottled,
 
+    /// A processor slowed down for heat.
+    CpuTooHot,
+    /// A processor, memory or bus reported an error of the hardware.
+    MachineCheck,
+    /// A task stood still for minutes, mostly waiting for storage or a driver.
+    TaskHung,
+    /// A disk failed to read or write.
+    StorageError,
+
     // GPUs and what connects them.
+    /// A GPU no longer answers on its bus.
+    GpuLost,
+    /// The driver resets a GPU that hung.
+    GpuReset,
+    /// A PCIe link had an error that was not corrected.
+    PcieUncorrected,
+    /// A PCIe link had an error that was corrected; many of them cost bandwidth.
+    PcieCorrected,
     /// The driver reported an Xid; the number is the Xid, see [`Xid`](crate::Xid).
     Xid,
     /// NCCL complains.

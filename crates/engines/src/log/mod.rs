@@ -5,6 +5,7 @@
 
 mod catalogue;
 mod kernel;
+mod kmsg;
 mod line;
 mod llamacpp;
 mod meaning;
@@ -24,6 +25,7 @@ mod wrapping;
 mod xids;
 
 pub use catalogue::{log_texts, periodic_lines, signatures};
+pub use kmsg::kernel_record;
 pub use meaning::Meaning;
 pub use periodic::{Field, Periodic, Reading};
 pub use readings::{LogEvent, LogReadings};

@@ -64,12 +64,21 @@ pub enum Wording {
     /// Quoted in a public thread, such as `vllm-project/vllm#9920`. The quotes are condensed, so only a short
     /// part of them is looked for.
     Incident(&'static str),
+    /// In the source of who writes it, as `repository:path`. Values in the example are filled in.
+    Code(&'static str),
 }
 
 impl Wording {
-    /// The address of a public thread.
+    /// The address of a public thread or source.
     pub fn url(self) -> Option<String> {
-        let Self::Incident(id) = self else { return None };
+        let id = match self {
+            Self::Incident(id) => id,
+            Self::Code(place) => {
+                let (repository, path) = place.split_once(':')?;
+                return Some(format!("https://github.com/{repository}/blob/HEAD/{path}"));
+            }
+            Self::Recording(_) | Self::Knowledge(_) => return None,
+        };
         let (repository, thread) = id.split_once('#')?;
         let is_number = thread.bytes().all(|byte| byte.is_ascii_digit());
         Some(if is_number {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::access::AccessArgs;
+use super::gpu::GpuArgs;
 use super::values::{Format, duration};
 
 pub(super) const EXAMPLES: &str = "\
@@ -52,6 +53,8 @@ pub(crate) struct CheckArgs {
     /// Also look at this machine, which must be the server's: GPUs, processors, memory, control groups.
     #[arg(long)]
     pub(crate) host: bool,
+    #[command(flatten)]
+    pub(crate) gpu: GpuArgs,
     /// What the clients saw: one JSON object a line with sent (Unix ms) and, in seconds after it, connect,
     /// headers, first, last, gap_p50; chunks, tokens, status, error. Where the client knows them: ended (seconds until it
     /// was over), late (sent later than planned), before (seconds its user had waited already), attempt (from 1).

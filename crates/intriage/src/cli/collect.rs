@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::access::AccessArgs;
+use super::gpu::GpuArgs;
 use super::values::duration;
 
 pub(super) const EXAMPLES: &str = "\
@@ -28,6 +29,8 @@ pub(crate) struct CollectArgs {
     /// Also look at this machine: GPUs, processors, memory, control groups, network. No root needed.
     #[arg(long)]
     pub(crate) host: bool,
+    #[command(flatten)]
+    pub(crate) gpu: GpuArgs,
     /// A server, kernel or container log (repeatable): a file, - for standard input, or journal:UNIT.
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Vec<PathBuf>,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::gpu::GpuArgs;
 use super::values::{Format, duration};
 
 pub(super) const EXAMPLES: &str = "\
@@ -13,6 +14,8 @@ Clocks, heat and links count only while the GPU works: run it while the server i
 Examples:
   intriage host
   intriage host --window 30s --format json
+  intriage host --dcgm http://127.0.0.1:9400
+  intriage host --gpu-file smi_q.txt
   intriage host --save machine.case";
 
 /// Arguments of `host`.
@@ -21,6 +24,8 @@ pub(crate) struct HostArgs {
     /// How long to watch.
     #[arg(long, value_parser = duration, default_value = "3s")]
     pub(crate) window: Duration,
+    #[command(flatten)]
+    pub(crate) gpu: GpuArgs,
     /// Save what was seen as a case file.
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,

@@ -5,9 +5,7 @@ use std::path::Path;
 use intriage_case::{Case, Intent, Objective, Profile, layout};
 use intriage_diagnose::diagnose;
 use intriage_engines::read;
-use intriage_observe::{
-    Address, Limits, LogLimits, LogSource, MAX_FILE, MachineWatch, Watch, open, read_log, redacted,
-};
+use intriage_observe::{Address, Limits, LogLimits, LogSource, MAX_FILE, Watch, open, read_log, redacted};
 use intriage_redact::Redactor;
 use intriage_whatif::predict;
 
@@ -15,6 +13,7 @@ use super::access::access;
 use super::budgets;
 use super::collecting::sources;
 use super::keeping::{can_save, keep, redactor};
+use super::machine::Looking;
 use super::print;
 use super::watching::watching;
 use super::ways::{self, Probing};
@@ -143,7 +142,12 @@ fn collect(args: &CheckArgs) -> Result<(Case, Redactor), Failure> {
         if !hops.is_empty() {
             return Err(Failure::Usage("--via probes a live server: give its URL, not a recording".into()));
         }
-        return Ok((chosen(open(path)?, args.replica.as_deref())?, redactor(None, None)));
+        if args.gpu.dcgm.is_some() {
+            return Err(Failure::Usage("--dcgm asks an exporter now: it goes with a URL".into()));
+        }
+        let mut case = chosen(open(path)?, args.replica.as_deref())?;
+        Looking::start(false, &args.gpu)?.stop(&mut case);
+        return Ok((case, redactor(None, None)));
     }
     let address: Address = args.target.parse().map_err(|e| Failure::Usage(format!("{e}")))?;
     if args.window < args.interval {
@@ -163,11 +167,9 @@ fn collect(args: &CheckArgs) -> Result<(Case, Redactor), Failure> {
         budget: None,
     };
     let probing = Probing::start(&plan.address, hops, &plan.access, args.model.as_ref());
-    let machine = args.host.then(MachineWatch::start);
+    let looking = Looking::start(args.host, &args.gpu)?;
     let mut case = watching(&plan)?;
-    if let Some(machine) = machine {
-        machine.stop(&mut case);
-    }
+    looking.stop(&mut case);
     if let Some(probing) = probing {
         probing.finish(&mut case)?;
     }

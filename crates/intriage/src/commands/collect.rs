@@ -3,13 +3,14 @@
 use std::time::{Duration, Instant};
 
 use intriage_case::{Bytes, Case, Collected, Gathered, Target};
-use intriage_observe::{Address, Limits, MachineWatch, Watch, redacted};
+use intriage_observe::{Address, Limits, Watch, redacted};
 use intriage_report::inventory_text;
 
 use super::access::access;
 use super::budgets;
 use super::collecting::{Collecting, Logs, sources};
 use super::keeping::{can_save, keep, redactor};
+use super::machine::Looking;
 use super::print;
 use super::watching::watching;
 use super::ways::{self, Probing};
@@ -20,7 +21,9 @@ use crate::failure::{Failure, Outcome};
 const MOST_SCRAPE: usize = 64 << 20;
 
 pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
-    if args.target.is_none() && !args.host && args.log.is_empty() && args.model_path.is_none() {
+    let gpus = args.gpu.dcgm.is_some() || !args.gpu.gpu_file.is_empty();
+    let files = !args.log.is_empty() || args.model_path.is_some();
+    if args.target.is_none() && !args.host && !files && !gpus {
         return Err(Failure::Usage(
             "nothing to collect: give a URL, --host, --log FILE or --model-path DIR (see intriage collect --help)"
                 .into(),
@@ -42,11 +45,11 @@ pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
         redactor = redactor.keep_prompts();
     }
     let began = Instant::now();
-    let watched = address.is_some() || args.host;
+    let looking = Looking::start(args.host, &args.gpu)?;
+    let watched = address.is_some() || looking.watches();
     let logs = Logs::start(sources, args.max_log, if watched { args.window } else { Duration::ZERO });
     let model = Collecting::model(args.model_path.as_deref(), args.host);
     let probing = address.as_ref().and_then(|direct| Probing::start(direct, hops, &access, None));
-    let machine = args.host.then(MachineWatch::start);
     let mut case = if let Some(address) = address {
         server(&Watch {
             address,
@@ -58,15 +61,13 @@ pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
             budget: Some(budgets::metrics(args.window)),
         })
     } else {
-        if machine.is_some() {
+        if looking.watches() {
             anstream::eprintln!("looking at this machine for {} s", args.window.as_secs_f64());
             std::thread::sleep(args.window);
         }
         Case { target: Target { name: "this machine".into() }, ..Case::default() }
     };
-    if let Some(machine) = machine {
-        machine.stop(&mut case);
-    }
+    looking.stop(&mut case);
     if let Some(probing) = probing {
         probing.finish_within(budgets::path(args.window), began, &mut case);
     }

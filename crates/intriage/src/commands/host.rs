@@ -2,9 +2,10 @@
 
 use intriage_case::{Case, Target};
 use intriage_diagnose::{State, health};
-use intriage_observe::{MachineWatch, redacted};
+use intriage_observe::redacted;
 
 use super::keeping::{can_save, keep, redactor};
+use super::machine::Looking;
 use super::print;
 use crate::cli::HostArgs;
 use crate::failure::{Failure, Outcome};
@@ -17,9 +18,9 @@ pub(crate) fn run(args: &HostArgs) -> Result<Outcome, Failure> {
     }
     let mut case = Case { target: Target { name: "this machine".into() }, ..Case::default() };
     anstream::eprintln!("looking at this machine for {} s", args.window.as_secs_f64());
-    let machine = MachineWatch::start();
+    let looking = Looking::start(true, &args.gpu)?;
     std::thread::sleep(args.window);
-    machine.stop(&mut case);
+    looking.stop(&mut case);
     let redactor = redactor(None, None);
     let case = redacted(case, &redactor);
     let health = health(&case, &thresholds);

@@ -13,6 +13,7 @@ pub(crate) mod explain;
 mod ground_truth;
 pub(crate) mod host;
 mod keeping;
+mod machine;
 pub(crate) mod plan;
 mod print;
 pub(crate) mod scoreboard;

@@ -1,7 +1,12 @@
 //! GPUs through NVML, the driver's own library, loaded at run time: without it there is a reason, not a failure.
+//!
+//! Where the library cannot be had the vendors' tools are asked ([`GpuTools`]), and an exporter where its URL is given
+//! ([`DcgmWatch`]). AMD's cards are also among the files of the host ([`crate::host`]).
 
+mod exporter;
 mod sampled;
 mod standing;
+mod tools;
 mod topology;
 
 use std::ffi::OsStr;
@@ -13,6 +18,10 @@ use intriage_case::gpu::GpuSurvey;
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml, cuda_driver_version_major, cuda_driver_version_minor};
 use thiserror::Error;
+
+pub use exporter::DcgmWatch;
+pub use tools::GpuTools;
+pub(crate) use tools::ToolWatch;
 
 /// Time between two samples: short enough to see a clock sag between two batches.
 pub const SAMPLE_EVERY: Duration = Duration::from_millis(100);

@@ -1,6 +1,8 @@
 //! A card as it stands: what changes seldom, and the counters.
 
-use intriage_case::gpu::{EccErrors, GpuCard, GpuProcess, HeldFor, NowAndMost, NvLink, PowerLimits};
+use intriage_case::gpu::{
+    EccErrors, GpuCard, GpuProcess, GpuVendor, HeldFor, NowAndMost, NvLink, PowerLimits,
+};
 use intriage_case::{Bytes, Celsius, Seconds, Watts};
 use nvml_wrapper::enum_wrappers::device::{Clock, EccCounter, MemoryError, TemperatureThreshold};
 use nvml_wrapper::enum_wrappers::nv_link::ErrorCounter;
@@ -31,6 +33,7 @@ fn card(nvml: &Nvml, index: u32, device: &Device<'_>) -> GpuCard {
     let threshold = |kind| device.temperature_threshold(kind).ok().map(|c| Celsius(f64::from(c)));
     GpuCard {
         index,
+        vendor: Some(GpuVendor::Nvidia),
         name: device.name().ok(),
         uuid: device.uuid().ok(),
         pci: device.pci_info().ok().map(|pci| pci.bus_id),
@@ -55,6 +58,7 @@ fn card(nvml: &Nvml, index: u32, device: &Device<'_>) -> GpuCard {
         pcie_width: NowAndMost { now: now.pcie_width, most: device.max_pcie_link_width().ok() },
         pcie_replays: device.pcie_replay_counter().ok().map(u64::from),
         ecc: ecc(device),
+        last_xid: None,
         nvlinks: nvlinks(device),
         mig: device.mig_mode().ok().map(|mode| mode.current == 1),
         compute_mode: device.compute_mode().ok().map(|mode| format!("{mode:?}")),

@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::gather::Gather;
 use super::process::{self, Watched};
 use super::root::Root;
-use super::system;
+use super::{amdgpu, round_trip, system};
 use crate::clock;
 
 /// Snapshots of counters between two searches for processes, busy threads and listeners: a search looks at every process
@@ -35,6 +35,7 @@ pub struct Collector {
     root: Root,
     named: BTreeSet<u32>,
     watched: Vec<Watched>,
+    amd_cards: Vec<String>,
     missing: BTreeSet<String>,
     since_search: u32,
     buffer: Vec<u8>,
@@ -53,6 +54,7 @@ impl Collector {
             root,
             named: BTreeSet::new(),
             watched: Vec::new(),
+            amd_cards: Vec::new(),
             missing: BTreeSet::new(),
             since_search: 0,
             buffer: Vec::new(),
@@ -78,6 +80,8 @@ impl Collector {
         self.since_search = 0;
         system::counters(&mut gather, |_| false);
         system::facts(&mut gather);
+        self.amd_cards = amdgpu::facts(&mut gather);
+        round_trip::take(&mut gather);
         let mut groups = BTreeSet::new();
         for process in &mut self.watched {
             process::take_full(&mut gather, process, &mut groups);
@@ -103,6 +107,7 @@ impl Collector {
             system::listeners(&mut gather, "/proc/net");
         }
         system::counters(&mut gather, |name| self.missing.contains(name));
+        amdgpu::moves(&mut gather, &self.amd_cards);
         let (count, mut groups) = (self.watched.len(), BTreeSet::new());
         for process in &mut self.watched {
             if new.contains(&process.pid) {

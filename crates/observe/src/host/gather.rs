@@ -55,6 +55,11 @@ impl<'r> Gather<'r> {
         kept
     }
 
+    /// A text that was kept.
+    pub(super) fn kept(&self, path: &str) -> Option<&str> {
+        self.files.get(&name_of(path)?).map(String::as_str)
+    }
+
     /// Reads a file without keeping it; why it could not be read is remembered.
     pub(super) fn text(&mut self, path: &str) -> Option<String> {
         match self.root.read(path, MAX_FILE_BYTES, &mut self.buffer) {

@@ -5,6 +5,7 @@
 //! written into the snapshot with what would help, and it never follows a path out of its [`Root`].
 
 mod acs;
+mod amdgpu;
 mod cgroup;
 mod collector;
 mod environment;
@@ -13,6 +14,7 @@ mod numa_maps;
 mod pci;
 mod process;
 mod root;
+mod round_trip;
 mod system;
 mod threads;
 mod trim;

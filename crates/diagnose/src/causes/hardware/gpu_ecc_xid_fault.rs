@@ -22,7 +22,8 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     ],
     confirmed_by: &[
         "memory errors were not corrected since the driver started, or a row could not be replaced",
-        "the kernel log has an Xid that stands for hardware: 48, 63, 64, 74, 79, 94, 95, 119, 120",
+        "the kernel log, or a DCGM exporter, has an Xid that stands for hardware: 48, 63, 64, 74, 79, 94, 95, 119, 120",
+        "the kernel log says that a GPU has fallen off the bus",
         "crashes follow one card from job to job",
     ],
     refuted_by: &[
@@ -83,6 +84,15 @@ fn broken(e: &Evidence<'_>) -> Test {
         if card.ecc.remap_failed == Some(true) {
             return Test::Holds(counted(format!("GPU {} could not replace a bad memory row", card.index), 1));
         }
+        if let Some(xid) = card.last_xid.and_then(Xid::of).filter(|xid| xid.fault == XidFault::Hardware) {
+            let says = format!("the last Xid of GPU {} is {}: {}", card.index, xid.number, xid.meaning);
+            return Test::Holds(counted(says, 1));
+        }
+    }
+    if let Some(event) = e.observed.log.first(Meaning::GpuLost) {
+        let value = Quantity::new(f64::from(event.count), Unit::Events);
+        let says = format!("a GPU no longer answers on its bus: {}", event.excerpt);
+        return Test::Holds(Fact { source: event.source(), ..read(e, says, value) });
     }
     let reported = e.observed.log.events.iter().filter(|event| event.meaning == Meaning::Xid);
     let mut known = reported.filter_map(|event| Some((event, Xid::of(event.number?)?)));
@@ -132,6 +142,21 @@ mod tests {
         assert!(lost.says.contains("Xid 79"), "{}", lost.says);
         // Scenario F44: an illegal access of the application's own making.
         assert_eq!(with("NVRM: Xid (PCI:0000:19:00): 31, pid=1234, MMU Fault\n").outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn a_lost_card_is_told_by_the_kernel_or_by_an_exporter() {
+        let given = || Given::vllm("0.28.0").on_gpu().gauge(RequestsRunning, 8.0);
+        let lost = given().log("NVRM: GPU 0000:19:00.0: GPU has fallen off the bus.\n").judge(&CAUSE);
+        assert_eq!(lost.outcome, Outcome::Confirmed, "{lost:#?}");
+        let exported = |xid: u32| {
+            given().raw(&format!("DCGM_FI_DEV_XID_ERRORS{{gpu=\"0\",UUID=\"GPU-a\"}} {xid}\n")).judge(&CAUSE)
+        };
+        let told = exported(79);
+        assert_eq!(told.outcome, Outcome::Confirmed, "{told:#?}");
+        assert!(told.says.contains("79"), "{}", told.says);
+        // One of the application's own, and none at all: memory errors are not counted there, so it stays open.
+        assert!([31, 0].map(exported).iter().all(|j| j.outcome == Outcome::CannotTell));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The machine runs out of memory.
 
-use intriage_case::{Events, Ratio};
-use intriage_engines::Meaning;
+use intriage_case::{Events, Fact, Ratio};
 use intriage_engines::host::Host;
+use intriage_engines::{LogEvent, Meaning};
 
 use super::machine::{kernel, machine, stopped_impact};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
@@ -20,6 +20,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     confirmed_by: &[
         "everything waited for memory for more than 1 % of the time",
         "the kernel killed a process for want of memory in the window",
+        "the kernel log says that it killed the server, or killed something while the server died",
     ],
     refuted_by: &["nothing waits for memory, nothing was swapped and nothing was killed"],
     look_alikes: &[
@@ -50,26 +51,47 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     let host = machine(e);
     let killed = host.as_ref().ok().and_then(|h| kills(h)).filter(|n| n.get() > 0.0);
     let stalled = host.as_ref().ok().and_then(|h| stalled(h)).unwrap_or(Ratio(0.0));
-    let (says, impact) = match killed {
-        Some(n) => (
-            format!("the kernel killed {n} of the server's processes for want of memory"),
-            Impact {
-                on: if e.observed.log.first(Meaning::EngineDied).is_some() {
-                    ImpactOn::Availability
-                } else {
-                    ImpactOn::Errors
-                },
-                share: Ratio(1.0),
-                time: None,
-                says: "what ran in it is lost".into(),
-            },
-        ),
-        None => (
+    let lost = Impact {
+        on: if e.observed.log.first(Meaning::EngineDied).is_some() {
+            ImpactOn::Availability
+        } else {
+            ImpactOn::Errors
+        },
+        share: Ratio(1.0),
+        time: None,
+        says: "what ran in it is lost".into(),
+    };
+    let (says, impact) = match (killed, told(e)) {
+        (Some(n), _) => (format!("the kernel killed {n} of the server's processes for want of memory"), lost),
+        (None, Some(event)) => (format!("the kernel killed for want of memory: {}", event.excerpt), lost),
+        (None, None) => (
             format!("everything on the machine waits for memory {stalled} of the time"),
             stopped_impact(e, stalled),
         ),
     };
     Weighing::new().requires(is_short(e, host.as_ref(), killed, stalled)).conclude(says, impact)
+}
+
+/// Names of serving processes as the kernel writes them, cut to fifteen letters.
+const SERVERS: [&str; 9] = [
+    "(VLLM::",
+    "(vllm",
+    "(sglang",
+    "(llama-server",
+    "(ollama",
+    "(trtllm",
+    "(tritonserver",
+    "(text-generation",
+    "(lmdeploy",
+];
+
+/// A kill in the log that hit the server: by its name, or because the server died or came back. A kernel's log reaches
+/// back for weeks, so a kill of something else says nothing of now.
+fn told<'a>(e: &Evidence<'a>) -> Option<&'a LogEvent> {
+    let died = e.observed.log.first(Meaning::EngineDied).is_some() || e.restarts() > 0;
+    let kills = e.observed.log.events.iter().filter(|event| event.meaning == Meaning::OomKilled);
+    let hit = |event: &&LogEvent| died || SERVERS.iter().any(|name| event.excerpt.contains(name));
+    kills.into_iter().find(hit)
 }
 
 /// Processes killed in the window in any group of a serving process.
@@ -87,13 +109,18 @@ fn stalled(host: &Host) -> Option<Ratio> {
 }
 
 fn is_short(e: &Evidence<'_>, host: Result<&&Host, &String>, killed: Option<Events>, share: Ratio) -> Test {
+    if let Some(n) = killed {
+        return Test::Holds(kernel(format!("{n} processes were killed in the window"), n, "memory.events"));
+    }
+    if let Some(event) = told(e) {
+        let count = Events(f64::from(event.number.unwrap_or(event.count)));
+        let fact = kernel(format!("the kernel's log has {count} kills for want of memory"), count, "");
+        return Test::Holds(Fact { source: event.source(), ..fact });
+    }
     let host = match host {
         Ok(host) => host,
         Err(why) => return Test::Unknown(why.clone()),
     };
-    if let Some(n) = killed {
-        return Test::Holds(kernel(format!("{n} processes were killed in the window"), n, "memory.events"));
-    }
     if stalled(host).is_none() {
         return Test::Unknown("this kernel does not count waiting for memory (PSI)".into());
     }
@@ -134,6 +161,17 @@ mod tests {
         };
         let snapshots = [at("0", "0"), at(pressure, events)];
         Given::vllm("0.28.0").gauge(RequestsRunning, 4.0).kernel(&snapshots).judge(&CAUSE)
+    }
+
+    #[test]
+    fn a_kill_in_the_kernels_log_counts_where_it_hit_the_server() {
+        let with = |log: &str| Given::vllm("0.28.0").gauge(RequestsRunning, 4.0).log(log).judge(&CAUSE);
+        let hit = with("Out of memory: Killed process 4242 (VLLM::EngineCor) total-vm:203948572kB\n");
+        assert_eq!(hit.outcome, Outcome::Confirmed, "{hit:#?}");
+        assert!(hit.says.contains("VLLM::EngineCor"), "{}", hit.says);
+        // Weeks ago, something else.
+        let other = "Memory cgroup out of memory: Killed process 77 (chromium) total-vm:45114472kB\n";
+        assert_eq!(with(other).outcome, Outcome::CannotTell);
     }
 
     #[test]

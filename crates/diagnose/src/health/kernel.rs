@@ -1,0 +1,133 @@
+//! What the kernel's log tells of the machine since it started.
+
+use intriage_case::Case;
+use intriage_engines::{LogEvent, LogKind, LogReadings, Meaning, Xid, XidFault};
+
+use super::{Check, State};
+
+/// What a line means for the machine, and what to do.
+const ROWS: [(Meaning, State, &str, &str); 9] = [
+    (
+        Meaning::GpuLost,
+        State::Bad,
+        "a GPU fell off its bus",
+        "drain the machine; look at power, slot and temperature",
+    ),
+    (
+        Meaning::GpuReset,
+        State::Attention,
+        "the driver reset a GPU that hung",
+        "look what ran on it; update the driver",
+    ),
+    (
+        Meaning::MachineCheck,
+        State::Attention,
+        "the hardware reported errors",
+        "mcelog or rasdaemon say which part",
+    ),
+    (
+        Meaning::PcieUncorrected,
+        State::Attention,
+        "PCIe errors were not corrected",
+        "reseat the card or its riser; compare with a sibling",
+    ),
+    (
+        Meaning::StorageError,
+        State::Attention,
+        "a disk failed to read or write",
+        "smartctl -a; have the disk replaced",
+    ),
+    (
+        Meaning::OomKilled,
+        State::Attention,
+        "processes were killed for want of memory",
+        "a higher limit, or fewer processes",
+    ),
+    (Meaning::TaskHung, State::Attention, "tasks stood still for minutes", "look at storage and drivers"),
+    (Meaning::CpuTooHot, State::Attention, "processors slowed down for heat", "airflow, fans, filters"),
+    (Meaning::PcieCorrected, State::Good, "PCIe errors were corrected", ""),
+];
+
+/// One check where there is a kernel's log, none without.
+pub(super) fn checks(case: &Case, log: &LogReadings) -> Vec<Check> {
+    if !case.logs.iter().any(|log| log.name.starts_with("kernel")) {
+        return Vec::new();
+    }
+    let told: Vec<Check> = log.events.iter().filter(|e| e.log == LogKind::Kernel).filter_map(one).collect();
+    if told.is_empty() {
+        let says = "nothing of GPUs, memory, links or disks since it started".to_owned();
+        return vec![check(State::Good, says, "")];
+    }
+    told
+}
+
+fn one(event: &LogEvent) -> Option<Check> {
+    if event.meaning == Meaning::Xid {
+        return Some(xid(event));
+    }
+    let (_, state, says, remedy) = ROWS.iter().find(|(meaning, ..)| *meaning == event.meaning)?;
+    let times = if event.count == 1 { String::new() } else { format!(" ({} lines)", event.count) };
+    Some(check(*state, format!("{says}{times}: {}", event.excerpt), remedy))
+}
+
+fn xid(event: &LogEvent) -> Check {
+    let number = event.number.unwrap_or(0);
+    let Some(xid) = Xid::of(number) else {
+        return check(
+            State::Attention,
+            format!("Xid {number}: {}", event.excerpt),
+            "look it up with the vendor",
+        );
+    };
+    let state = match xid.fault {
+        XidFault::Hardware => State::Bad,
+        XidFault::Driver => State::Attention,
+        XidFault::Application => State::Good,
+    };
+    check(state, format!("Xid {number}: {}", xid.meaning), xid.action)
+}
+
+fn check(state: State, says: String, remedy: &str) -> Check {
+    let remedy = (state != State::Good && !remedy.is_empty()).then(|| remedy.to_owned());
+    Check { part: "Host".into(), name: "kernel", state, says, remedy }
+}
+
+#[cfg(test)]
+mod tests {
+    use intriage_case::LogText;
+
+    use super::*;
+    use crate::health::health;
+    use crate::thresholds::Thresholds;
+
+    fn told(text: &str) -> Vec<(State, String)> {
+        let logs = vec![LogText { name: "kernel.log".into(), text: text.into() }];
+        let case = Case { logs, ..Case::default() };
+        let checks = health(&case, &Thresholds::default()).checks;
+        checks.into_iter().filter(|c| c.name == "kernel").map(|c| (c.state, c.says)).collect()
+    }
+
+    #[test]
+    fn a_quiet_log_is_good_and_a_lost_card_is_bad() {
+        assert_eq!(told("[    1.000000] Linux version 6.8\n")[0].0, State::Good);
+        let lost =
+            told("[    9.000000] NVRM: Xid (PCI:0000:19:00): 79, pid=1, GPU has fallen off the bus.\n");
+        assert_eq!(lost.len(), 1, "{lost:?}");
+        assert_eq!(lost[0].0, State::Bad);
+        let oom = told("Out of memory: Killed process 7 (python3) total-vm:1kB\n");
+        assert!(oom[0].0 == State::Attention && oom[0].1.contains("python3"), "{oom:?}");
+    }
+
+    #[test]
+    fn an_applications_own_xid_and_corrected_errors_do_not_alarm() {
+        let text = "NVRM: Xid (PCI:0000:19:00): 31, pid=1, MMU Fault\npcieport 0000:00:1c.0: PCIe Bus Error: severity=Corrected, type=Physical Layer\n";
+        assert!(told(text).iter().all(|(state, _)| *state == State::Good));
+    }
+
+    #[test]
+    fn an_engines_log_is_not_the_kernels() {
+        let logs = vec![LogText { name: "server.log".into(), text: "Xid 79\n".into() }];
+        let case = Case { logs, ..Case::default() };
+        assert!(health(&case, &Thresholds::default()).checks.iter().all(|c| c.name != "kernel"));
+    }
+}
