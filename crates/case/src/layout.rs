@@ -2,11 +2,11 @@
 //!
 //! A folder of recordings and a case file share it, so one reader serves both:
 //! `metrics/<unix_ms>.txt`, `metrics/<unix_ms>.failed`, `endpoints/<path with / as __>.json`,
-//! `host/<unix_ms>/<kernel path>` (see [`host`]), `server.log`, `client.jsonl`, `path.json`, `cmdline.txt`, `dmon.txt`,
+//! `host/<unix_ms>/<kernel path>` (see [`host`]), `manifests/<unix_ms>/<name>` (see [`manifest`]), `server.log`, `client.jsonl`, `path.json`, `cmdline.txt`, `dmon.txt`,
 //! `smi_q.txt`, `gpu.json`, and in a case file `case.json`.
 //! `truth.json` is for the scoreboard; nothing here reads it.
 
-use crate::{Case, LogText, Millis, Scrape, ScrapeOutcome, client, host, path};
+use crate::{Case, LogText, ManifestText, Millis, Scrape, ScrapeOutcome, client, host, manifest, path};
 
 /// Puts one file of a recording where it belongs in the case; `false` if the name means nothing here.
 pub fn add(case: &mut Case, name: &str, bytes: Vec<u8>) -> bool {
@@ -25,6 +25,14 @@ pub fn add(case: &mut Case, name: &str, bytes: Vec<u8>) -> bool {
     }
     if let Some((at, file)) = name.strip_prefix("host/").and_then(host::place) {
         if let Err(why) = host::add(&mut case.host, at, file, text(bytes)) {
+            case.notes.push(format!("{name} was left out: {why}"));
+            return false;
+        }
+        return true;
+    }
+    if let Some((changed, file)) = name.strip_prefix("manifests/").and_then(manifest::place) {
+        let given = ManifestText { name: file.to_owned(), changed, text: text(bytes) };
+        if let Err(why) = case.add_manifest(given) {
             case.notes.push(format!("{name} was left out: {why}"));
             return false;
         }
@@ -63,6 +71,9 @@ pub fn wants(name: &str) -> bool {
     if let Some(file) = name.strip_prefix("host/") {
         return host::place(file).is_some();
     }
+    if let Some(file) = name.strip_prefix("manifests/") {
+        return manifest::place(file).is_some();
+    }
     PLAIN.contains(&name) || is_log(name)
 }
 
@@ -87,6 +98,9 @@ pub fn files(case: &Case) -> Vec<(String, Vec<u8>)> {
     }
     for log in &case.logs {
         files.push((log.name.clone(), log.text.clone().into_bytes()));
+    }
+    for given in &case.manifests {
+        files.push((manifest::file_name(given), given.text.clone().into_bytes()));
     }
     if !case.client.is_empty() {
         files.push(("client.jsonl".to_owned(), client::write(&case.client).into_bytes()));
@@ -156,6 +170,8 @@ mod tests {
             ("server.log", "INFO ready\n"),
             ("cmdline.txt", "vllm serve m"),
             ("gpu.json", r#"{"source":"NVML 13","cards":[{"index":0,"name":"NVIDIA H200"}]}"#),
+            ("manifests/1500/vllm.service", "[Service]\n"),
+            ("manifests/0/compose.yaml", "services: {}\n"),
             ("host/2000/proc/stat", "cpu 2\n"),
             ("host/1000/proc/stat", "cpu 1\n"),
             ("host/1000/denied", ""),
@@ -170,6 +186,8 @@ mod tests {
         assert_eq!(case.gpu.survey.as_ref().unwrap().cards[0].name.as_deref(), Some("NVIDIA H200"));
         assert_eq!(case.host.iter().map(|s| s.at.0).collect::<Vec<_>>(), [1000, 2000]);
         assert_eq!(case.host[0].text("proc/stat"), Some("cpu 1\n"));
+        assert_eq!(case.manifests[0].changed, Some(Millis(1500)));
+        assert_eq!(case.manifests[1].changed, None);
         assert_eq!(case.paths[0].resolved.took, crate::Seconds(0.25));
 
         let mut again = Case::default();
@@ -201,6 +219,8 @@ mod tests {
             "host/1.txt",
             "host/1/../x",
             "host/1//proc/stat",
+            "manifests/vllm.service",
+            "manifests/1/a/b",
             ".log",
             "a/b.log",
         ] {

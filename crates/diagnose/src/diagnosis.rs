@@ -1,6 +1,7 @@
 //! The answer as data: what `--format json` prints, schema `intriage.diagnosis/1`.
 
 use intriage_case::{Fact, Millis, Objective, Profile, Quantity, Ratio, Seconds};
+use intriage_engines::ConfigTable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +48,9 @@ pub struct Diagnosis {
     pub no_prediction: Option<String>,
     /// Conditions that look alarming and are not.
     pub benign: Vec<Named>,
+    /// The configuration in columns: asked for, resolved, seen, default.
+    #[serde(default)]
+    pub config: ConfigTable,
     /// What else a reader should know.
     pub notes: Vec<String>,
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use intriage_case::Case;
+use intriage_case::{Case, LogText};
 use serde_json::Value;
 
 use crate::dialect::{Dialect, Engine, dialect};
@@ -74,7 +74,7 @@ fn by_endpoints(case: &Case) -> Option<Engine> {
     }
 }
 
-fn by_command_line(line: &str) -> Option<Engine> {
+pub(crate) fn by_command_line(line: &str) -> Option<Engine> {
     const MARKS: [(&str, Engine); 7] = [
         ("vllm", Engine::Vllm),
         ("sglang", Engine::Sglang),
@@ -117,13 +117,16 @@ fn version_from_endpoints(engine: Engine, case: &Case) -> Option<Version> {
     }
 }
 
-/// vLLM writes `(v0.32.0) with config`; its banner says `version 0.32.0`.
+/// Of logs of several releases the newest one's is the one that runs.
 fn version_from_logs(case: &Case) -> Option<Version> {
-    case.logs.iter().find_map(|log| {
-        ["LLM engine (v", "  version "].into_iter().find_map(|mark| {
-            let (_, rest) = log.text.split_once(mark)?;
-            Version::parse(rest.split([')', ' ', '\n']).next()?)
-        })
+    case.logs.iter().filter_map(version_of_log).max()
+}
+
+/// vLLM writes `(v0.32.0) with config`; its banner says `version 0.32.0`. Of several starts the last one counts.
+pub(crate) fn version_of_log(log: &LogText) -> Option<Version> {
+    ["LLM engine (v", "  version "].into_iter().find_map(|mark| {
+        let (_, rest) = log.text.rsplit_once(mark)?;
+        Version::parse(rest.split([')', ' ', '\n']).next()?)
     })
 }
 

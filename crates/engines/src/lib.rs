@@ -22,7 +22,10 @@ mod trtllm;
 mod version;
 mod vllm;
 
-pub use config::{Config, Setting, SettingValue, Stated};
+pub use config::{
+    Asked, Config, ConfigRow, ConfigTable, Launch, ManifestError, RowVerdict, Said, Setting, SettingValue,
+    Start, Stated, Variable, Word, manifest_scalars, read_manifest,
+};
 pub use detect::{Identity, recognise};
 pub use dialect::{Availability, Dialect, Engine, Flag, FlagValue, How, LogValue, MetricRow, dialect};
 pub use gpu::{GpuReadings, UnderLoad};
@@ -30,5 +33,6 @@ pub use log::{
     Field, LogClock, LogEvent, LogKind, LogReadings, LogSeries, Meaning, Numbered, Periodic, Reading,
     Signature, Wording, Xid, XidFault, log_texts, periodic_lines, signatures,
 };
-pub use observed::{Instance, Observed, Track, TrackData, read};
+pub use observed::{Before, Instance, Observed, Track, TrackData, read};
 pub use version::{Version, VersionRange};
+pub use vllm::{ChangedDefault, changed_defaults};

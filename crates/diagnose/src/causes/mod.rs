@@ -14,8 +14,11 @@ mod memory;
 mod network;
 mod prefill;
 mod queueing;
+mod release;
 mod routing;
 mod shared;
+
+pub(crate) use release::unfelt;
 
 use intriage_engines::{Engine, VersionRange};
 
@@ -39,6 +42,8 @@ pub enum Class {
     Api,
     /// Which replica gets a request.
     Routing,
+    /// What was rolled out.
+    Release,
     /// The card itself.
     Hardware,
     /// The machine around it.
@@ -60,6 +65,7 @@ impl Class {
             Self::Memory => "memory",
             Self::Api => "api",
             Self::Routing => "routing",
+            Self::Release => "release",
             Self::Hardware => "hardware",
             Self::Host => "host",
             Self::Network => "network",
@@ -212,6 +218,7 @@ pub fn catalogue() -> impl Iterator<Item = &'static Cause> {
         memory::CAUSES,
         api::CAUSES,
         routing::CAUSES,
+        release::CAUSES,
         hardware::CAUSES,
         host::CAUSES,
         network::CAUSES,
