@@ -3,6 +3,7 @@
 mod access;
 mod check;
 mod collect;
+mod config;
 mod host;
 mod plan;
 mod simulate;
@@ -15,6 +16,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 pub(crate) use self::access::AccessArgs;
 pub(crate) use self::check::{CheckArgs, ProfileArg};
 pub(crate) use self::collect::CollectArgs;
+pub(crate) use self::config::ConfigArgs;
 pub(crate) use self::host::HostArgs;
 pub(crate) use self::plan::PlanArgs;
 pub(crate) use self::simulate::{DemoArgs, SimulateArgs};
@@ -49,6 +51,9 @@ enum Command {
     /// Collect evidence into one redacted file, for a colleague or for later: metrics, endpoints, logs, the machine.
     #[command(after_long_help = collect::EXAMPLES)]
     Collect(Box<CollectArgs>),
+    /// Compare the configuration asked for with the one in force: manifest, command line, log, metrics, defaults.
+    #[command(after_long_help = config::EXAMPLES)]
+    Config(Box<ConfigArgs>),
     /// Look at this machine: GPUs, their links, clocks, heat and errors. Exit code 1 if something is broken.
     #[command(after_long_help = host::EXAMPLES)]
     Host(HostArgs),
@@ -77,7 +82,7 @@ enum Command {
         #[arg(required = true)]
         folders: Vec<PathBuf>,
     },
-    /// Print the JSON Schema of `check --format json`, `plan --format json` or `bench --format json`.
+    /// Print the JSON Schema of `check`, `plan`, `bench`, `host` or `config` with `--format json`.
     Schema {
         /// Which of them.
         #[arg(default_value = "diagnosis")]
@@ -101,6 +106,8 @@ pub(crate) enum SchemaOf {
     Bench,
     /// intriage.health/1.
     Health,
+    /// intriage.config/1.
+    Config,
 }
 
 /// Parses the command line and runs the command.
@@ -108,6 +115,7 @@ pub(crate) fn run() -> Result<Outcome, Failure> {
     match Cli::parse().command {
         Command::Check(args) => commands::check::run(&args),
         Command::Collect(args) => commands::collect::run(&args),
+        Command::Config(args) => commands::config::run(&args),
         Command::Host(args) => commands::host::run(&args),
         Command::Bench(args) => commands::bench::run(&args),
         Command::Explain { cause } => commands::explain::run(cause.as_deref()),

@@ -10,6 +10,7 @@ pub mod host;
 mod http;
 mod live;
 mod machine;
+mod manifest;
 mod path;
 mod redact;
 mod tls;
@@ -21,6 +22,7 @@ pub use folder::{MAX_FILE, OpenError, open, read_log, save};
 pub use http::{Access, FetchError, Limits};
 pub use live::{LiveError, Progress, Watch, asked_to_stop, watch};
 pub use machine::MachineWatch;
+pub use manifest::read_manifest;
 #[doc(hidden)]
 pub use path::figures_of;
 pub use path::{MOST_HELD, PathPlan, probe, probe_all};

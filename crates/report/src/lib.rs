@@ -4,6 +4,7 @@
 //! caller prints it through a stream that strips them where they are not wanted.
 
 mod bench;
+mod config;
 mod explain;
 mod forecast;
 mod health;
@@ -19,6 +20,7 @@ pub use bench::{
     BoundaryFacts, ProbeRow, bench_json, bench_row, bench_row_names, bench_schema, bench_text, boundary_text,
     import_text, sweep_text,
 };
+pub use config::{CONFIG_SCHEMA, ConfigReport, config_json, config_schema, config_text};
 pub use explain::{benign_page, catalogue_page, cause_page, thresholds_page};
 pub use health::{health_json, health_schema, health_text};
 pub use inventory::inventory_text;

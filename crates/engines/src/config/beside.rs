@@ -4,6 +4,7 @@ use intriage_case::{Millis, Signal, Source};
 
 use super::table::{ConfigRow, RowVerdict, Said, Start};
 use super::{Meant, SettingValue};
+use crate::Meaning;
 use crate::dialect::Dialect;
 use crate::observed::Observed;
 use crate::version::Version;
@@ -27,6 +28,7 @@ pub(super) fn version(observed: &Observed, meant: &Meant) -> Option<ConfigRow> {
         }),
         observed: None,
         default: None,
+        beaten_by: None,
         verdict: if differs { RowVerdict::Stale } else { RowVerdict::Agrees },
         says: if differs {
             format!("{} names release {asked} and {runs} runs", meant.file)
@@ -48,6 +50,8 @@ pub(super) fn variables(dialect: &Dialect, observed: &Observed, meant: Option<&M
     let ours = |name: &str| dialect.variable_prefixes.iter().any(|p| name.starts_with(p));
     let mut names: Vec<&str> = of_manifest.iter().map(|v| v.name.as_str()).collect();
     names.extend(process.iter().flatten().map(|(name, _)| *name));
+    let unknown = unknown_variable(observed);
+    names.extend(unknown);
     names.retain(|name| ours(name));
     names.sort_unstable();
     names.dedup();
@@ -62,6 +66,7 @@ pub(super) fn variables(dialect: &Dialect, observed: &Observed, meant: Option<&M
         });
         let of_process =
             has.map(|value| Said { value: text(value), from: Source::Environment { name: name.to_owned() } });
+        let unknown = unknown == Some(name);
         let gone = dialect.variables_gone.iter().find(|row| {
             row.name == name && release.zip(Version::parse(row.gone_in)).is_some_and(|(r, gone)| *r >= gone)
         });
@@ -73,6 +78,8 @@ pub(super) fn variables(dialect: &Dialect, observed: &Observed, meant: Option<&M
             };
             let says = format!("{} reads {name} no longer, from {} on{instead}", dialect.name, gone.gone_in);
             (RowVerdict::Dropped, says)
+        } else if unknown {
+            (RowVerdict::Dropped, format!("{} knows no variable {name}: its log says so", dialect.name))
         } else {
             match (meant_value, has, process.is_some()) {
                 (Some(asked), Some(has), _) if asked.value != has => {
@@ -97,10 +104,17 @@ pub(super) fn variables(dialect: &Dialect, observed: &Observed, meant: Option<&M
             observed: None,
             default: None,
             verdict,
+            beaten_by: None,
             says,
         });
     }
     rows
+}
+
+/// The first variable the log calls unknown.
+fn unknown_variable(observed: &Observed) -> Option<&str> {
+    let event = observed.log.first(Meaning::VariableUnknown)?;
+    event.excerpt.rsplit(' ').next().filter(|name| !name.is_empty())
 }
 
 /// When the server started, by its own clock, and when the manifest was changed.

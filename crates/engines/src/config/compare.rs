@@ -98,6 +98,7 @@ fn row(
         resolved,
         observed: observed_value,
         default,
+        beaten_by: None,
         verdict: RowVerdict::Default,
         says: String::new(),
     };
@@ -108,6 +109,9 @@ fn row(
     let variable = variable.filter(|_| beats);
     let known = Known { process, replaced, variable, meant, more_elsewhere, config };
     (row.verdict, row.says) = judge(setting, &row, &known);
+    if row.verdict == RowVerdict::Overridden {
+        row.beaten_by = beaten_by(setting, &row, &known);
+    }
     Some(row)
 }
 
@@ -167,6 +171,19 @@ fn judge(setting: Setting, row: &ConfigRow, known: &Known<'_>) -> (RowVerdict, S
         None => {
             (RowVerdict::Unknown, format!("nothing of the running server tells whether {name} is in force"))
         }
+    }
+}
+
+/// What beats the value asked for: the same flag behind it, or a variable.
+fn beaten_by(setting: Setting, row: &ConfigRow, known: &Known<'_>) -> Option<String> {
+    if known.replaced.is_some() {
+        return Some(format!("the second {}", row.name));
+    }
+    let variable = known.variable.as_ref()?;
+    let in_force = row.resolved.as_ref().is_some_and(|force| same(setting, &force.value, &variable.value));
+    match &variable.from {
+        Source::Environment { name } if in_force => Some(name.clone()),
+        _ => None,
     }
 }
 

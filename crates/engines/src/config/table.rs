@@ -56,6 +56,9 @@ pub struct ConfigRow {
     pub observed: Option<Said>,
     /// What the engine does where nobody asks, at this release.
     pub default: Option<Said>,
+    /// What beats the value asked for, where that is known: a variable, or the same flag behind it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub beaten_by: Option<String>,
     /// How the columns agree.
     pub verdict: RowVerdict,
     /// The verdict in one sentence; empty where all agrees.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use intriage_case::{Bytes, Case, Collected, Gathered, Seconds, Target};
-use intriage_observe::{Address, Limits, MachineWatch, Watch, read_log, redacted};
+use intriage_observe::{Address, Limits, MachineWatch, Watch, read_log, read_manifest, redacted};
 use intriage_report::inventory_text;
 
 use super::access::access;
@@ -18,9 +18,10 @@ use crate::failure::{Failure, Outcome};
 const MOST_SCRAPE: usize = 64 << 20;
 
 pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
-    if args.target.is_none() && !args.host && args.log.is_empty() {
+    if args.target.is_none() && !args.host && args.log.is_empty() && args.manifest.is_empty() {
         return Err(Failure::Usage(
-            "nothing to collect: give a URL, --host, or --log FILE (see intriage collect --help)".into(),
+            "nothing to collect: give a URL, --host, --log FILE or --manifest FILE (see intriage collect --help)"
+                .into(),
         ));
     }
     can_save(&args.save)?;
@@ -52,6 +53,9 @@ pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
     }
     for path in &args.log {
         log(&mut case, path);
+    }
+    for path in &args.manifest {
+        manifest(&mut case, path);
     }
     if let Some(flags) = &args.engine_args {
         case.command_line = Some(flags.clone());
@@ -105,6 +109,20 @@ fn log(case: &mut Case, path: &Path) {
             case.collected.push(collected(&what, Gathered::Skipped { why: why.to_string() }, began, 0));
         }
     }
+}
+
+fn manifest(case: &mut Case, path: &Path) {
+    let began = Instant::now();
+    let what = format!("manifest {}", path.display());
+    let added = read_manifest(path).map_err(|why| why.to_string()).and_then(|manifest| {
+        let size = manifest.text.len();
+        case.add_manifest(manifest).map_err(str::to_owned).map(|()| size)
+    });
+    let (outcome, size) = match added {
+        Ok(size) => (Gathered::Whole, size),
+        Err(why) => (Gathered::Skipped { why }, 0),
+    };
+    case.collected.push(collected(&what, outcome, began, size));
 }
 
 fn collected(what: &str, outcome: Gathered, began: Instant, size: usize) -> Collected {

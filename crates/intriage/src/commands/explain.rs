@@ -2,7 +2,7 @@
 
 use intriage_diagnose::{benign_catalogue, catalogue, find};
 use intriage_report::{
-    bench_schema, benign_page, catalogue_page, cause_page, health_schema, plan_schema,
+    bench_schema, benign_page, catalogue_page, cause_page, config_schema, health_schema, plan_schema,
     schema as diagnosis_schema, thresholds_page,
 };
 
@@ -49,6 +49,7 @@ pub(crate) fn schema(of: SchemaOf) -> Result<Outcome, Failure> {
         SchemaOf::Plan => plan_schema(),
         SchemaOf::Bench => bench_schema(),
         SchemaOf::Health => health_schema(),
+        SchemaOf::Config => config_schema(),
     };
     print::text(&schema.map_err(|e| Failure::Internal(e.to_string()))?)?;
     Ok(Outcome::Fine)

@@ -178,20 +178,11 @@ fn change(table: &ConfigTable, row: &ConfigRow) -> String {
                 format!("restart the server from {file} ({how}), or write {name} into it if it is wanted")
             }
         }
-        RowVerdict::Overridden if row.says.contains(" beats it") => {
-            let variable = row
-                .says
-                .split_whitespace()
-                .find(|w| w.starts_with(|c: char| c.is_ascii_uppercase()) && w.contains('_'));
-            format!(
-                "take {} out of the server's environment, so that {name}{value} counts",
-                variable.unwrap_or("the variable")
-            )
-        }
-        RowVerdict::Overridden if row.says.contains("the last one counts") => {
-            format!(
-                "give {name} once: take the second one off the command line, so that {name}{value} counts"
-            )
+        RowVerdict::Overridden if row.beaten_by.is_some() => {
+            let beats = row.beaten_by.as_deref().unwrap_or_default();
+            let from =
+                if beats.contains(' ') { "off the command line" } else { "out of the server's environment" };
+            format!("take {beats} {from}, so that {name}{value} counts")
         }
         RowVerdict::AutoDisabled => {
             format!(
@@ -256,7 +247,11 @@ mod tests {
     fn a_flag_given_twice_is_the_cause() {
         let j = queueing().flags("vllm serve m --max-num-seqs 32 --max-num-seqs 2").judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
-        assert!(j.advice[0].change.contains("give --max-num-seqs once"), "{:?}", j.advice);
+        assert!(
+            j.advice[0].change.contains("take the second --max-num-seqs off the command line"),
+            "{:?}",
+            j.advice
+        );
     }
 
     #[test]
