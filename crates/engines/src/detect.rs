@@ -29,13 +29,14 @@ impl Identity {
     }
 }
 
-/// Recognises the engine by its metric names, then by its endpoints, then by its command line.
+/// Recognises the engine by its metric names, its endpoints, its command line, its log, and last by what is meant to run.
 pub(crate) fn detect(case: &Case, last: Option<&Exposition<'_>>) -> Identity {
     let engine = last
         .and_then(recognise)
         .or_else(|| by_endpoints(case))
         .or_else(|| by_command_line(case.command_line.as_deref()?))
-        .or_else(|| by_logs(case));
+        .or_else(|| by_logs(case))
+        .or_else(|| case.manifests.iter().find_map(|m| by_command_line(&m.text)));
     let mut identity = Identity { engine, ..Identity::default() };
     let Some(engine) = engine else { return identity };
     identity.version = version_from_endpoints(engine, case).or_else(|| version_from_logs(case));

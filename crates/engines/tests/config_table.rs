@@ -79,6 +79,29 @@ fn a_flag_the_unit_does_not_have_and_one_the_process_does_not_have_are_stale_too
 }
 
 #[test]
+fn flags_given_by_hand_are_compared_with_the_process_too() {
+    let mut case = vllm("block_size=\"128\"");
+    case.command_line = Some("--max-num-seqs 32".into());
+    started(&mut case, "python3 /opt/bin/vllm serve m --max-num-seqs 2 --max-model-len 8192", "");
+    let observed = read(&case);
+    assert_eq!(row(&observed, "--max-num-seqs").verdict, RowVerdict::Stale);
+    assert_eq!(row(&observed, "--max-model-len").verdict, RowVerdict::Agrees);
+}
+
+#[test]
+fn a_log_that_names_only_what_is_no_default_proves_no_absence() {
+    let mut case = vllm("block_size=\"128\"");
+    case.manifests =
+        vec![unit("[Service]\nExecStart=vllm serve m --scheduling-policy fcfs --stream-interval 4\n")];
+    let log = "INFO non-default args: {'model': 'm', 'max_model_len': 8192}\n";
+    case.logs = vec![LogText { name: "server.log".into(), text: log.into() }];
+    let observed = read(&case);
+    assert_ne!(row(&observed, "--scheduling-policy").verdict, RowVerdict::Stale);
+    assert_eq!(row(&observed, "--stream-interval").verdict, RowVerdict::Stale);
+    assert_eq!(row(&observed, "--max-model-len").verdict, RowVerdict::Stale);
+}
+
+#[test]
 fn a_variable_that_beats_a_flag_is_named() {
     let mut case = vllm("block_size=\"128\",kv_cache_memory_bytes=\"1073741824\"");
     started(

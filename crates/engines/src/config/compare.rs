@@ -136,10 +136,7 @@ fn judge(setting: Setting, row: &ConfigRow, known: &Known<'_>) -> (RowVerdict, S
         let verdict = if row.requested.is_some() { RowVerdict::Agrees } else { RowVerdict::Default };
         return (verdict, String::new());
     }
-    if let Some(meant) = known.meant
-        && told
-        && let Some(stale) = stale(setting, row, known, meant)
-    {
+    if told && let Some(stale) = stale(setting, row, known) {
         return (RowVerdict::Stale, stale);
     }
     let Some(asked) = row.requested.as_ref().filter(|r| !left_to_engine(setting, &r.value)) else {
@@ -221,31 +218,44 @@ fn off(
     (RowVerdict::Overridden, format!("{name} asks for {asked}, and {now} is in force"))
 }
 
-/// The manifest and the process differ.
-fn stale(setting: Setting, row: &ConfigRow, known: &Known<'_>, meant: &Meant) -> Option<String> {
-    let (name, file) = (&row.name, &meant.file);
-    let asked = row.requested.as_ref().filter(|r| matches!(r.from, Source::Manifest { .. }));
-    match (asked, known.process.as_ref()) {
-        (Some(asked), Some(process)) if !same(setting, &asked.value, &process.value) => Some(format!(
-            "{file} has {name} {} and the running process was started with {}",
-            shown(setting, &asked.value),
-            shown(setting, &process.value)
-        )),
-        (Some(asked), None) if !known.more_elsewhere => {
-            // The process may have got the same value in another way.
-            let same_anyway = row.resolved.as_ref().is_some_and(|r| same(setting, &r.value, &asked.value));
-            let value = shown(setting, &asked.value);
-            (!same_anyway)
-                .then(|| format!("{file} has {name} {value} and the running process was started without it"))
-        }
-        (None, Some(process)) if meant.is_whole() && known.config.has_asked(Asked::Manifest) => {
+/// What was meant and what the process was started with differ.
+fn stale(setting: Setting, row: &ConfigRow, known: &Known<'_>) -> Option<String> {
+    let name = &row.name;
+    let meant = row.requested.as_ref().and_then(|asked| match &asked.from {
+        Source::Manifest { file, .. } => Some((asked, file.as_str())),
+        Source::CommandLine => Some((asked, "the command line given")),
+        _ => None,
+    });
+    let value = |said: &Said| shown(setting, &said.value);
+    match (meant, known.process.as_ref()) {
+        (Some((asked, file)), Some(process)) if !same(setting, &asked.value, &process.value) => {
             Some(format!(
-                "the running process was started with {name} {}, which {file} does not have",
-                shown(setting, &process.value)
+                "{file} has {name} {} and the running process was started with {}",
+                value(asked),
+                value(process)
             ))
+        }
+        (Some((asked, file)), None) if !known.more_elsewhere && is_missing(setting, row, asked, known) => {
+            let value = value(asked);
+            Some(format!("{file} has {name} {value} and the running process was started without it"))
+        }
+        (None, Some(process)) => {
+            let meant = known.meant.filter(|m| m.is_whole() && known.config.has_asked(Asked::Manifest))?;
+            let (file, value) = (&meant.file, value(process));
+            Some(format!("the running process was started with {name} {value}, which {file} does not have"))
         }
         _ => None,
     }
+}
+
+/// Whether a flag that the process does not name is missing: the same value may be in force anyway, and a log names
+/// only what is not the default.
+fn is_missing(setting: Setting, row: &ConfigRow, asked: &Said, known: &Known<'_>) -> bool {
+    if row.resolved.as_ref().is_some_and(|r| same(setting, &r.value, &asked.value)) {
+        return false;
+    }
+    let by_log_alone = !known.config.has_asked(Asked::Process);
+    !by_log_alone || row.default.as_ref().is_some_and(|d| !same(setting, &d.value, &asked.value))
 }
 
 /// What the engine says it made of it, and what its API tells clients.
