@@ -42,14 +42,14 @@ pub enum Class {
     Api,
     /// Which replica gets a request.
     Routing,
-    /// What was rolled out.
-    Release,
     /// The card itself.
     Hardware,
     /// The machine around it.
     Host,
     /// The way between client and server.
     Network,
+    /// What was rolled out.
+    Release,
     /// Whether the figures can be trusted at all.
     Measurement,
 }
@@ -218,10 +218,10 @@ pub fn catalogue() -> impl Iterator<Item = &'static Cause> {
         memory::CAUSES,
         api::CAUSES,
         routing::CAUSES,
-        release::CAUSES,
         hardware::CAUSES,
         host::CAUSES,
         network::CAUSES,
+        release::CAUSES,
         measurement::CAUSES,
     ]
     .into_iter()

@@ -16,12 +16,21 @@ pub(super) fn manifest(given: ManifestText, redactor: &Redactor) -> Result<Manif
     for secret in secrets {
         text = text.replace(&secret, MASK);
     }
-    let text = redactor.environment(&redactor.command_line(&text));
+    let text = comments(&redactor.text(&text), redactor);
     // A secret written with escapes does not stand in the file as it is read; then it is still there.
     match self::secrets(&given.name, &text, redactor) {
         Ok(rest) if rest.is_empty() => Ok(ManifestText { text, ..given }),
         _ => Err(left_out("what is secret in it could not be masked")),
     }
+}
+
+/// What was commented out is read by nobody: its flags are looked at as they stand.
+fn comments(text: &str, redactor: &Redactor) -> String {
+    let line = |line: &str| {
+        let commented = line.trim_start().starts_with(['#', ';']);
+        if commented { redactor.command_line(line) } else { line.to_owned() }
+    };
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Every secret of a manifest as it would be read, the longest first so that no part of one is left.
@@ -50,7 +59,8 @@ fn secrets(name: &str, text: &str, redactor: &Redactor) -> Result<Vec<String>, M
     }
     // A value may run over lines, which the file indents.
     let mut lines: Vec<String> = found.iter().flat_map(|s| s.lines()).map(|l| l.trim().to_owned()).collect();
-    lines.retain(|line| !line.is_empty() && !line.contains(MASK));
+    // Without quotes the mask is a list of one word to YAML.
+    lines.retain(|line| !line.is_empty() && !line.contains(MASK) && line != MASK.trim_matches(['[', ']']));
     lines.sort_unstable_by_key(|line| std::cmp::Reverse(line.len()));
     lines.dedup();
     Ok(lines)
@@ -98,8 +108,7 @@ mod tests {
 
     #[test]
     fn a_secret_written_with_escapes_takes_the_file_with_it() {
-        let text =
-            "services:\n  llm:\n    environment: {API_KEY: \"can\\x61ry42secret\"}\n    command: [vllm]\n";
+        let text = "kind: Pod\nspec:\n  containers:\n    - name: a\n      args:\n        - --api-key\n        - \"can\\x61ry42\"\n";
         let given = ManifestText { name: "c.yaml".into(), changed: None, text: text.into() };
         let why = manifest(given, &Redactor::new()).unwrap_err();
         assert!(why.contains("c.yaml was left out"), "{why}");
