@@ -1,4 +1,5 @@
 //! The configuration in columns, from whole cases.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on must stop")]
 
 use std::path::{Path, PathBuf};
 

@@ -41,10 +41,13 @@ pub(crate) fn run(args: &ConfigArgs) -> Result<Outcome, Failure> {
         notes: observed.notes,
     };
     print::config(&report, args.all, args.format)?;
-    Ok(match report.config.rows.iter().any(intriage_engines::ConfigRow::is_off) {
-        true => Outcome::Wrong,
-        false if report.config.asked => Outcome::Fine,
-        false => Outcome::Open,
+    let off = report.config.rows.iter().any(intriage_engines::ConfigRow::is_off);
+    Ok(if off {
+        Outcome::Wrong
+    } else if report.config.asked {
+        Outcome::Fine
+    } else {
+        Outcome::Open
     })
 }
 

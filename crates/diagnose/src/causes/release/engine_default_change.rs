@@ -151,23 +151,17 @@ fn by_table(observed: &Observed, before: &Before) -> Vec<(Setting, Change)> {
 
 fn changed(changes: &[(Setting, Change)], before: &Before, now: &str) -> Test {
     let fact = |says, source| Fact { says, value: None, limit: None, signal: None, source };
-    match changes.first() {
-        Some((_, c)) => {
-            let more = match changes.len() {
-                1 => String::new(),
-                n => format!(", and {} more changed", n - 1),
-            };
-            let says = format!(
-                "{} {} → {} from {} to {now}, not set by anybody{more}",
-                c.flag, c.was, c.is, before.version
-            );
-            Test::Holds(fact(says, c.source.clone()))
-        }
-        None => {
-            let says = format!("no value that nobody set differs between {} and {now}", before.version);
-            Test::Fails(fact(says, Source::Log { file: before.file.clone(), line: 1 }))
-        }
-    }
+    let Some((_, c)) = changes.first() else {
+        let says = format!("no value that nobody set differs between {} and {now}", before.version);
+        return Test::Fails(fact(says, Source::Log { file: before.file.clone(), line: 1 }));
+    };
+    let more = match changes.len() {
+        1 => String::new(),
+        n => format!(", and {} more changed", n - 1),
+    };
+    let says =
+        format!("{} {} → {} from {} to {now}, not set by anybody{more}", c.flag, c.was, c.is, before.version);
+    Test::Holds(fact(says, c.source.clone()))
 }
 
 fn nothing() -> Impact {

@@ -45,11 +45,11 @@ pub(super) fn filled(words: Vec<Word>, variables: &[Variable], style: Style) -> 
     let mut out = Vec::new();
     for word in words {
         let alone = word.text.strip_prefix('$').filter(|name| is_name(name));
-        if let (Style::Systemd, Some(name)) = (style, alone) {
-            if let Some(variable) = value_of(variables, name) {
-                out.extend(split(&variable.value, variable.line));
-                continue;
-            }
+        if style == Style::Systemd
+            && let Some(variable) = alone.and_then(|name| value_of(variables, name))
+        {
+            out.extend(split(&variable.value, variable.line));
+            continue;
         }
         out.push(Word { text: fill(&word.text, variables, style), line: word.line });
     }
@@ -72,13 +72,13 @@ fn fill(text: &str, variables: &[Variable], style: Style) -> String {
             Some((name, otherwise)) if style == Style::Compose => (name, Some(otherwise)),
             _ => (inside, None),
         };
-        match value_of(variables, name).map(|variable| variable.value.as_str()).or(otherwise) {
-            Some(value) => out.push_str(value),
-            None => {
-                out.push_str(open);
-                out.push_str(inside);
-                out.push(close);
-            }
+        let value = value_of(variables, name).map(|variable| variable.value.as_str()).or(otherwise);
+        if let Some(value) = value {
+            out.push_str(value);
+        } else {
+            out.push_str(open);
+            out.push_str(inside);
+            out.push(close);
         }
         rest = behind;
     }
