@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::gpu::GpuSurvey;
+use crate::manifest::{self, ManifestText};
 use crate::model::ModelFiles;
 use crate::{ClientRequest, Collected, HostSnapshot, Intent, Millis, PathProbe, Replica};
 
@@ -23,6 +24,8 @@ pub struct Case {
     pub logs: Vec<LogText>,
     /// The command line the server was started with.
     pub command_line: Option<String>,
+    /// Files that say how the server is meant to be started, in the order they apply.
+    pub manifests: Vec<ManifestText>,
     /// What GPU tools said.
     pub gpu: GpuEvidence,
     /// The serving machine in order of time; the first snapshot holds everything, later ones what changes.
@@ -122,6 +125,11 @@ impl Case {
         self.logs.push(log);
     }
 
+    /// Adds a manifest; one of the same name takes the place of an earlier one. An error says why it was left out.
+    pub fn add_manifest(&mut self, manifest: ManifestText) -> Result<(), &'static str> {
+        manifest::add(&mut self.manifests, manifest)
+    }
+
     /// Whether nothing at all was collected.
     pub fn is_empty(&self) -> bool {
         self.scrapes.is_empty()
@@ -129,6 +137,7 @@ impl Case {
             && self.logs.is_empty()
             && self.host.is_empty()
             && self.gpu.is_empty()
+            && self.manifests.is_empty()
             && self.model.is_none()
             && self.replicas.is_empty()
     }

@@ -28,6 +28,18 @@ pub enum Source {
     },
     /// The command line the server was started with.
     CommandLine,
+    /// A file that says how the server is meant to be started: a unit, a compose file, a manifest.
+    Manifest {
+        /// The file's name in the case.
+        file: String,
+        /// 1-based line number.
+        line: u32,
+    },
+    /// An environment variable of the serving process.
+    Environment {
+        /// The variable's name.
+        name: String,
+    },
     /// One of the server's own endpoints, such as `/server_info`.
     Endpoint {
         /// The path asked for.

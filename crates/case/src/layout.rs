@@ -2,12 +2,15 @@
 //!
 //! A folder of recordings and a case file share it, so one reader serves both:
 //! `metrics/<unix_ms>.txt`, `metrics/<unix_ms>.failed`, `endpoints/<path with / as __>.json`,
-//! `host/<unix_ms>/<kernel path>` (see [`host`]), `server.log`, `client.jsonl`, `path.json`, `cmdline.txt`, `gpu.json`,
-//! the texts of GPU tools (see [`GpuEvidence::TEXTS`]), `dcgm/<unix_ms>.txt` or `.failed`, `model/<file>` (see [`model`]),
-//! `replicas/<name>/…` with the same layout below it, and `case.json` with what is no evidence: see [`file`](crate::file).
-//! `truth.json` is for the scoreboard; nothing here reads it.
+//! `host/<unix_ms>/<kernel path>` (see [`host`]), `manifests/<unix_ms>/<name>` (see [`manifest`]), `server.log`, `client.jsonl`,
+//! `path.json`, `cmdline.txt`, `gpu.json`, the texts of GPU tools (see [`GpuEvidence::TEXTS`]), `dcgm/<unix_ms>.txt` or
+//! `.failed`, `model/<file>` (see [`model`]), `replicas/<name>/…` with the same layout below it, and `case.json` with what
+//! is no evidence: see [`file`](crate::file). `truth.json` is for the scoreboard; nothing here reads it.
 
-use crate::{Case, GpuEvidence, LogText, Millis, Scrape, ScrapeOutcome, client, host, model, path, replica};
+use crate::{
+    Case, GpuEvidence, LogText, ManifestText, Millis, Scrape, ScrapeOutcome, client, host, manifest, model,
+    path, replica,
+};
 
 /// Puts one file of a recording where it belongs in the case; `false` if the name means nothing here.
 pub fn add(case: &mut Case, name: &str, bytes: Vec<u8>) -> bool {
@@ -31,6 +34,14 @@ pub fn add(case: &mut Case, name: &str, bytes: Vec<u8>) -> bool {
     }
     if let Some(file) = name.strip_prefix("model/").filter(|file| model::is_name(file)) {
         if let Err(why) = model::add(&mut case.model, file, text(bytes)) {
+            case.notes.push(format!("{name} was left out: {why}"));
+            return false;
+        }
+        return true;
+    }
+    if let Some((changed, file)) = name.strip_prefix("manifests/").and_then(manifest::place) {
+        let given = ManifestText { name: file.to_owned(), changed, text: text(bytes) };
+        if let Err(why) = case.add_manifest(given) {
             case.notes.push(format!("{name} was left out: {why}"));
             return false;
         }
@@ -78,6 +89,9 @@ pub fn wants(name: &str) -> bool {
     if let Some(file) = name.strip_prefix("model/") {
         return model::is_name(file);
     }
+    if let Some(file) = name.strip_prefix("manifests/") {
+        return manifest::place(file).is_some();
+    }
     if let Some(file) = name.strip_prefix("replicas/") {
         return replica::place(file).is_some_and(|(_, file)| wants(file));
     }
@@ -105,6 +119,9 @@ pub fn files(case: &Case) -> Vec<(String, Vec<u8>)> {
     }
     for log in &case.logs {
         files.push((log.name.clone(), log.text.clone().into_bytes()));
+    }
+    for given in &case.manifests {
+        files.push((manifest::file_name(given), given.text.clone().into_bytes()));
     }
     if !case.client.is_empty() {
         files.push(("client.jsonl".to_owned(), client::write(&case.client).into_bytes()));
@@ -191,6 +208,8 @@ mod tests {
             ("dcgm/2000.txt", "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 1\n"),
             ("dcgm/1000.failed", "connection refused"),
             ("gpu.json", r#"{"source":"NVML 13","cards":[{"index":0,"name":"NVIDIA H200"}]}"#),
+            ("manifests/1500/vllm.service", "[Service]\n"),
+            ("manifests/0/compose.yaml", "services: {}\n"),
             ("host/2000/proc/stat", "cpu 2\n"),
             ("host/1000/proc/stat", "cpu 1\n"),
             ("host/1000/denied", ""),
@@ -209,6 +228,8 @@ mod tests {
         assert_eq!(case.host[0].text("proc/stat"), Some("cpu 1\n"));
         assert_eq!(case.model.as_ref().unwrap().text("config.json"), Some("{}"));
         assert_eq!(case.replicas[0].case.scrapes[0].body(), Some(b"a 7\n".as_slice()));
+        assert_eq!(case.manifests[0].changed, Some(Millis(1500)));
+        assert_eq!(case.manifests[1].changed, None);
         assert_eq!(case.paths[0].resolved.took, crate::Seconds(0.25));
 
         let mut again = Case::default();
@@ -240,6 +261,8 @@ mod tests {
             "host/1.txt",
             "host/1/../x",
             "host/1//proc/stat",
+            "manifests/vllm.service",
+            "manifests/1/a/b",
             ".log",
             "a/b.log",
             "model/tokenizer.json",

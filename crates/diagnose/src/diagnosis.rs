@@ -1,7 +1,7 @@
 //! The answer as data: what `--format json` prints, schema `intriage.diagnosis/1`.
 
 use intriage_case::{Fact, Millis, Objective, Profile, Quantity, Ratio, Seconds};
-use intriage_engines::Model;
+use intriage_engines::{ConfigTable, Model};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +51,9 @@ pub struct Diagnosis {
     pub no_prediction: Option<String>,
     /// Conditions that look alarming and are not.
     pub benign: Vec<Named>,
+    /// The configuration in columns: asked for, resolved, seen, default.
+    #[serde(default)]
+    pub config: ConfigTable,
     /// What else a reader should know.
     pub notes: Vec<String>,
 }

@@ -4,7 +4,7 @@ use intriage_case::{Case, Requests, Seconds, Signal};
 use intriage_engines::{Observed, Setting, read};
 
 use crate::benign::benign;
-use crate::causes::{Cause, Class, a_queue_is_felt, catalogue, find};
+use crate::causes::{Cause, Class, a_queue_is_felt, catalogue, find, unfelt};
 use crate::diagnosis::{
     Diagnosis, EngineSummary, Finding, ImpactOn, ObjectiveResult, Outcome, Primary, RemedyOut, RuledOut,
     RunnerUp, SCHEMA, Status, Unjudged, Verdict, WindowSummary,
@@ -46,6 +46,7 @@ pub fn diagnose(case: &Case, thresholds: &Thresholds) -> Diagnosis {
     let verdict = verdict(&e, &held, &cannot_tell, &objectives);
     let mut notes = observed.notes.clone();
     notes.extend(window_notes(&e));
+    notes.extend(unfelt(&e));
     notes.extend(harmless.iter().map(|h| {
         format!("{} (every stated objective is met, so this is a note): {}", h.cause.id, h.judgement.says)
     }));
@@ -71,6 +72,7 @@ pub fn diagnose(case: &Case, thresholds: &Thresholds) -> Diagnosis {
         predictions: Vec::new(),
         no_prediction: None,
         benign,
+        config: observed.table.clone(),
         notes,
     }
 }

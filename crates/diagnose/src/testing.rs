@@ -3,6 +3,7 @@
 mod card;
 mod client;
 mod host;
+mod release;
 
 use std::fmt::Write as _;
 
@@ -160,7 +161,11 @@ impl Given {
 
     /// Runs on a GPU, as the start-up log says.
     pub(crate) fn on_gpu(self) -> Self {
-        self.log("INFO [core.py:1] Initializing a V1 LLM engine (v0.28.0) with config: model='m', device_config=cuda, load_format=auto\n")
+        let version = &self.version;
+        let line = format!(
+            "INFO [core.py:1] Initializing a V1 LLM engine (v{version}) with config: model='m', device_config=cuda, load_format=auto\n"
+        );
+        self.log(&line)
     }
 
     /// Size of the KV pool in tokens.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use intriage_case::Case;
+use intriage_case::{Case, LogText};
 use serde_json::Value;
 
 use crate::dialect::{Dialect, Engine, dialect};
@@ -29,13 +29,14 @@ impl Identity {
     }
 }
 
-/// Recognises the engine by its metric names, then by its endpoints, then by its command line.
+/// Recognises the engine by its metric names, its endpoints, its command line, its log, and last by what is meant to run.
 pub(crate) fn detect(case: &Case, last: Option<&Exposition<'_>>) -> Identity {
     let engine = last
         .and_then(recognise)
         .or_else(|| by_endpoints(case))
         .or_else(|| by_command_line(case.command_line.as_deref()?))
-        .or_else(|| by_logs(case));
+        .or_else(|| by_logs(case))
+        .or_else(|| case.manifests.iter().find_map(|m| by_command_line(&m.text)));
     let mut identity = Identity { engine, ..Identity::default() };
     let Some(engine) = engine else { return identity };
     identity.version = version_from_endpoints(engine, case).or_else(|| version_from_logs(case));
@@ -74,7 +75,7 @@ fn by_endpoints(case: &Case) -> Option<Engine> {
     }
 }
 
-fn by_command_line(line: &str) -> Option<Engine> {
+pub(crate) fn by_command_line(line: &str) -> Option<Engine> {
     const MARKS: [(&str, Engine); 7] = [
         ("vllm", Engine::Vllm),
         ("sglang", Engine::Sglang),
@@ -117,13 +118,16 @@ fn version_from_endpoints(engine: Engine, case: &Case) -> Option<Version> {
     }
 }
 
-/// vLLM writes `(v0.32.0) with config`; its banner says `version 0.32.0`.
+/// Of logs of several releases the newest one's is the one that runs.
 fn version_from_logs(case: &Case) -> Option<Version> {
-    case.logs.iter().find_map(|log| {
-        ["LLM engine (v", "  version "].into_iter().find_map(|mark| {
-            let (_, rest) = log.text.split_once(mark)?;
-            Version::parse(rest.split([')', ' ', '\n']).next()?)
-        })
+    case.logs.iter().filter_map(version_of_log).max()
+}
+
+/// vLLM writes `(v0.32.0) with config`; its banner says `version 0.32.0`. Of several starts the last one counts.
+pub(crate) fn version_of_log(log: &LogText) -> Option<Version> {
+    ["LLM engine (v", "  version "].into_iter().find_map(|mark| {
+        let (_, rest) = log.text.rsplit_once(mark)?;
+        Version::parse(rest.split([')', ' ', '\n']).next()?)
     })
 }
 

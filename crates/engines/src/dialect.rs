@@ -4,6 +4,7 @@ use std::fmt;
 
 use intriage_case::Signal;
 
+use crate::config::{VariableChange, VariableRow};
 use crate::{Setting, VersionRange};
 use crate::{dynamo, llamacpp, lmdeploy, sglang, tgi, trtllm, vllm};
 
@@ -70,6 +71,12 @@ pub struct Dialect {
     pub availability: &'static [Availability],
     /// Command-line flags that matter to a diagnosis.
     pub flags: &'static [Flag],
+    /// Environment variables that set what a flag sets.
+    pub variables: &'static [VariableRow],
+    /// Environment variables that some releases do not read.
+    pub variables_gone: &'static [VariableChange],
+    /// What the engine's own environment variables begin with.
+    pub variable_prefixes: &'static [&'static str],
     /// Values in log lines that tell the resolved configuration.
     pub log_values: &'static [LogValue],
     /// Token budgets of a step the engine starts with by default, by hardware.

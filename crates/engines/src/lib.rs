@@ -23,7 +23,10 @@ mod trtllm;
 mod version;
 mod vllm;
 
-pub use config::{Config, Setting, SettingValue, Stated};
+pub use config::{
+    Asked, Config, ConfigRow, ConfigTable, Launch, ManifestError, RowVerdict, Said, Setting, SettingValue,
+    Start, Stated, Variable, Word, manifest_scalars, read_manifest,
+};
 pub use detect::{Identity, recognise};
 pub use dialect::{Availability, Dialect, Engine, Flag, FlagValue, How, LogValue, MetricRow, dialect};
 pub use gpu::{GpuReadings, GpuText, UnderLoad, recognise_gpu_text};
@@ -32,5 +35,6 @@ pub use log::{
     Signature, Wording, Xid, XidFault, kernel_record, log_texts, periodic_lines, signatures,
 };
 pub use model::{Model, read_model};
-pub use observed::{Instance, Observed, Track, TrackData, read};
+pub use observed::{Before, Instance, Observed, Track, TrackData, read};
 pub use version::{Version, VersionRange};
+pub use vllm::{ChangedDefault, changed_defaults};

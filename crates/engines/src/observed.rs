@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use intriage_case::{
-    Aggregate, Case, ClientRequest, Histogram, Millis, PathProbe, ScrapeOutcome, Series, Signal, Source,
+    Aggregate, Case, ClientRequest, Histogram, LogText, Millis, PathProbe, ScrapeOutcome, Series, Signal,
+    Source,
 };
 
-use crate::config::{Config, Setting, SettingValue, from_command_line, from_json};
-use crate::detect::{Identity, detect};
+use crate::config::{Config, ConfigTable, Role, Setting, SettingValue, ask, compare, from_json};
+use crate::detect::{Identity, detect, version_of_log};
 use crate::dialect::{Dialect, Engine, dialect};
 use crate::exposition::{self, Exposition};
 use crate::gpu::{GpuReadings, read_gpu};
@@ -63,6 +64,10 @@ pub struct Observed {
     pub tracks: Vec<Track>,
     /// The configuration.
     pub config: Config,
+    /// The configuration in columns: asked for, resolved, seen, default.
+    pub table: ConfigTable,
+    /// The same server at another release, where a log of it was given.
+    pub before: Option<Before>,
     /// What the logs tell.
     pub log: LogReadings,
     /// What GPU tools tell.
@@ -77,6 +82,17 @@ pub struct Observed {
     pub paths: Vec<PathProbe>,
     /// What a reader should know about the evidence itself.
     pub notes: Vec<String>,
+}
+
+/// The same server at another release, as a log of it tells.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Before {
+    /// The release.
+    pub version: Version,
+    /// The log's name in the case.
+    pub file: String,
+    /// Its configuration.
+    pub config: Config,
 }
 
 /// Reads a case. Pure: the same case gives the same result anywhere.
@@ -136,20 +152,33 @@ fn read_as(dialect: &Dialect, case: &Case, parsed: &[(Millis, Exposition<'_>)], 
         observed.notes.push(format!("no metrics of a model called {model:?} were found; served: {known}"));
     }
     let config = &mut observed.config;
-    if let Some(line) = &case.command_line {
-        from_command_line(dialect, line, config);
-    }
+    let meant = ask(dialect, case, observed.host.as_ref(), config, &mut observed.notes);
     for path in ["/server_info", "/get_server_info", "/props", "/v1/models"] {
         if let Some(value) = case.endpoints.get(path).and_then(|body| serde_json::from_str(body).ok()) {
             from_json(dialect, &value, &Source::Endpoint { path: path.to_owned() }, config);
         }
     }
-    observed.log = read_logs(Some(dialect), &case.logs, case.scrapes.last().map(|scrape| scrape.at), config);
+    let around = case.scrapes.last().map(|scrape| scrape.at);
+    let (logs, earlier) = by_release(case, observed.identity.version.as_ref());
+    observed.log = read_logs(Some(dialect), logs.iter().copied(), around, config);
+    observed.before = earlier.last().map(|(version, log)| {
+        let mut config = Config::default();
+        read_logs(Some(dialect), [*log], around, &mut config);
+        Before { version: version.clone(), file: log.name.clone(), config }
+    });
+    for (version, log) in &earlier {
+        observed.notes.push(format!(
+            "{} is the log of another release ({version}): only its settings were read",
+            log.name
+        ));
+    }
     from_info_metric(dialect, parsed, config);
     from_tracks(&observed.tracks, config);
     if dialect.engine == Engine::Vllm {
         vllm::state_defaults(observed, case.command_line.is_some());
     }
+    let others = if dialect.engine == Engine::Vllm { vllm::other_defaults(observed) } else { Vec::new() };
+    observed.table = compare(dialect, observed, meant.as_ref(), &others);
     let newest = Version::parse(dialect.newest_known);
     if let (Some(version), Some(newest)) = (&observed.identity.version, newest)
         && *version > newest
@@ -159,6 +188,22 @@ fn read_as(dialect: &Dialect, case: &Case, parsed: &[(Millis, Exposition<'_>)], 
             dialect.name
         ));
     }
+}
+
+/// The logs of this release (and those that name none), and those of another one, the newest last.
+fn by_release<'a>(
+    case: &'a Case,
+    running: Option<&Version>,
+) -> (Vec<&'a LogText>, Vec<(Version, &'a LogText)>) {
+    let (mut now, mut earlier) = (Vec::new(), Vec::new());
+    for log in &case.logs {
+        match (version_of_log(log), running) {
+            (Some(version), Some(running)) if version.cmp(running).is_ne() => earlier.push((version, log)),
+            _ => now.push(log),
+        }
+    }
+    earlier.sort_by(|a, b| a.0.cmp(&b.0));
+    (now, earlier)
 }
 
 fn unknown_engine() -> String {
@@ -177,7 +222,7 @@ fn from_info_metric(dialect: &Dialect, parsed: &[(Millis, Exposition<'_>)], conf
             let labels: Vec<(String, String)> =
                 sample.labels.iter().map(|(k, v)| (k.to_owned(), v.into_owned())).collect();
             let fields = labels.iter().map(|(k, v)| (k.as_str(), v.as_str()));
-            crate::config::from_fields(dialect, fields, &source, config);
+            crate::config::from_fields(dialect, fields, &source, Role::Resolved, config);
             // Engines of one server share their settings: the first one speaks for all.
             break;
         }

@@ -4,6 +4,7 @@ mod access;
 mod case;
 mod check;
 mod collect;
+mod config;
 mod gpu;
 mod host;
 mod plan;
@@ -18,6 +19,7 @@ pub(crate) use self::access::AccessArgs;
 pub(crate) use self::case::{CaseArgs, CaseCommand, DiffArgs, ExtractArgs, MergeArgs, RedactArgs, ShowArgs};
 pub(crate) use self::check::{CheckArgs, ProfileArg};
 pub(crate) use self::collect::CollectArgs;
+pub(crate) use self::config::ConfigArgs;
 pub(crate) use self::gpu::GpuArgs;
 pub(crate) use self::host::HostArgs;
 pub(crate) use self::plan::PlanArgs;
@@ -56,6 +58,9 @@ enum Command {
     /// Look into cases: show, redact, diff, merge, extract.
     #[command(after_long_help = case::EXAMPLES)]
     Case(CaseArgs),
+    /// Compare the configuration asked for with the one in force: manifest, command line, log, metrics, defaults.
+    #[command(after_long_help = config::EXAMPLES)]
+    Config(Box<ConfigArgs>),
     /// Look at this machine: GPUs, their links, clocks, heat and errors. Exit code 1 if something is broken.
     #[command(after_long_help = host::EXAMPLES)]
     Host(HostArgs),
@@ -112,6 +117,8 @@ pub(crate) enum SchemaOf {
     Contents,
     /// intriage.difference/1, of `case diff`.
     Difference,
+    /// intriage.config/1.
+    Config,
 }
 
 /// Parses the command line and runs the command.
@@ -120,6 +127,7 @@ pub(crate) fn run() -> Result<Outcome, Failure> {
         Command::Check(args) => commands::check::run(&args),
         Command::Collect(args) => commands::collect::run(&args),
         Command::Case(args) => commands::case::run(&args),
+        Command::Config(args) => commands::config::run(&args),
         Command::Host(args) => commands::host::run(&args),
         Command::Bench(args) => commands::bench::run(&args),
         Command::Explain { cause } => commands::explain::run(cause.as_deref()),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use intriage_case::file::{self, CaseFileError};
 use intriage_case::{Case, LogText, Millis, Scrape, ScrapeOutcome, Target, layout};
-use intriage_engines::{GpuText, recognise_gpu_text};
+use intriage_engines::{GpuText, ManifestError, recognise_gpu_text};
 use intriage_redact::Redactor;
 use thiserror::Error;
 
@@ -51,6 +51,14 @@ pub enum OpenError {
         path: PathBuf,
         /// The reason.
         why: CaseFileError,
+    },
+    /// A manifest that is none.
+    #[error("{path}: {why}")]
+    Manifest {
+        /// The file.
+        path: PathBuf,
+        /// The reason, with its line.
+        why: ManifestError,
     },
     /// Something else.
     #[error("{0} is neither a folder of recordings nor a case file (a zip written by --save)")]
@@ -121,7 +129,7 @@ fn folder(path: &Path) -> Result<Case, OpenError> {
     }
 }
 
-/// The files of a recording: its own, those one folder down, and the tree of the host; sorted.
+/// The files of a recording: its own, those one folder down, and the trees of the host and the manifests; sorted.
 fn files_of(path: &Path) -> Result<Vec<PathBuf>, OpenError> {
     let mut files = Vec::new();
     for entry in entries(path)? {
@@ -132,7 +140,7 @@ fn files_of(path: &Path) -> Result<Vec<PathBuf>, OpenError> {
             Some("metrics" | "endpoints" | "model" | "dcgm")
         ) {
             files.extend(entries(&entry)?.into_iter().filter(|p| p.is_file()));
-        } else if entry.file_name().is_some_and(|n| n == "host" || n == "replicas") {
+        } else if entry.file_name().is_some_and(|n| n == "host" || n == "manifests" || n == "replicas") {
             tree(&entry, MAX_DEPTH, &mut files)?;
         }
     }

@@ -14,6 +14,7 @@ mod kernel_log;
 mod live;
 mod logs;
 mod machine;
+mod manifest;
 mod model;
 mod path;
 mod redact;
@@ -29,6 +30,7 @@ pub use http::{Access, FetchError, Limits};
 pub use live::{LiveError, Progress, Watch, asked_to_stop, watch};
 pub use logs::{LogError, LogLimits, LogSource, TakenLog};
 pub use machine::MachineWatch;
+pub use manifest::read_manifest;
 pub use model::{ModelFilesError, find_model, read_model_files};
 #[doc(hidden)]
 pub use path::figures_of;

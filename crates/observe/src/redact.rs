@@ -1,5 +1,7 @@
 //! A case made safe before anything of it is judged, printed or written.
 
+mod manifest;
+
 use intriage_case::model::ModelFiles;
 use intriage_case::{
     Case, Collected, Gathered, HostSnapshot, LogText, PathProbe, Replica, Scrape, ScrapeOutcome,
@@ -12,7 +14,18 @@ use intriage_redact::Redactor;
 #[must_use]
 pub fn redacted(case: Case, redactor: &Redactor) -> Case {
     let text = |text: String| redactor.text(&text).into_owned();
+    let mut notes: Vec<String> = case.notes.into_iter().map(text).collect();
+    let mut manifests = Vec::new();
+    for given in case.manifests {
+        match manifest::manifest(given, redactor) {
+            Ok(safe) => manifests.push(safe),
+            // One that is kept unsafe would be worse than one that is missing.
+            Err(why) if notes.contains(&why) => {}
+            Err(why) => notes.push(why),
+        }
+    }
     Case {
+        manifests,
         scrapes: case.scrapes.into_iter().map(|s| scrape(s, redactor)).collect(),
         endpoints: case.endpoints.into_iter().map(|(path, body)| (path, redactor.json(&body))).collect(),
         logs: case.logs.into_iter().map(|log| LogText { name: log.name, text: text(log.text) }).collect(),
@@ -29,7 +42,7 @@ pub fn redacted(case: Case, redactor: &Redactor) -> Case {
             .collect(),
         paths: paths(&case.paths, redactor),
         collected: case.collected.into_iter().map(|part| inventory(part, redactor)).collect(),
-        notes: case.notes.into_iter().map(text).collect(),
+        notes,
         model: case.model.map(|files| model(files, redactor)),
         replicas: case.replicas.into_iter().map(|r| replica(r, redactor)).collect(),
         redacted: true,

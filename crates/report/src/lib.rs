@@ -4,6 +4,7 @@
 //! caller prints it through a stream that strips them where they are not wanted.
 
 mod bench;
+mod config;
 mod contents;
 mod difference;
 mod explain;
@@ -21,6 +22,7 @@ pub use bench::{
     BoundaryFacts, ProbeRow, bench_json, bench_row, bench_row_names, bench_schema, bench_text, boundary_text,
     import_text, sweep_text,
 };
+pub use config::{CONFIG_SCHEMA, ConfigReport, config_json, config_schema, config_text};
 pub use contents::{contents_json, contents_schema, contents_text};
 pub use difference::{difference_json, difference_schema, difference_text};
 pub use explain::{benign_page, catalogue_page, cause_page, thresholds_page};

@@ -16,8 +16,11 @@ mod memory;
 mod network;
 mod prefill;
 mod queueing;
+mod release;
 mod routing;
 mod shared;
+
+pub(crate) use release::unfelt;
 
 use intriage_engines::{Engine, VersionRange};
 
@@ -49,6 +52,8 @@ pub enum Class {
     Network,
     /// Who asks, how much, and how it is measured.
     Client,
+    /// What was rolled out.
+    Release,
     /// Whether the figures can be trusted at all.
     Measurement,
 }
@@ -64,6 +69,7 @@ impl Class {
             Self::Memory => "memory",
             Self::Api => "api",
             Self::Routing => "routing",
+            Self::Release => "release",
             Self::Hardware => "hardware",
             Self::Host => "host",
             Self::Network => "network",
@@ -221,6 +227,7 @@ pub fn catalogue() -> impl Iterator<Item = &'static Cause> {
         host::CAUSES,
         network::CAUSES,
         client::CAUSES,
+        release::CAUSES,
         measurement::CAUSES,
     ]
     .into_iter()

@@ -1,15 +1,28 @@
 //! The command line somebody started the server with.
 
-use intriage_case::Source;
-
-use super::{Config, SettingValue};
+use super::SettingValue;
+use crate::Setting;
 use crate::dialect::{Dialect, Flag, FlagValue};
 
-/// Reads the flags the dialect knows; everything else is left alone.
-pub(crate) fn from_command_line(dialect: &Dialect, line: &str, config: &mut Config) {
-    let words = shlex::split(line).unwrap_or_else(|| line.split_whitespace().map(str::to_owned).collect());
-    let mut words = words.iter().map(String::as_str).peekable();
-    while let Some(word) = words.next() {
+/// A flag found on a command line.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Given {
+    pub(crate) setting: Setting,
+    pub(crate) value: SettingValue,
+    /// Which word it is, counted from 0.
+    pub(crate) word: usize,
+}
+
+/// The words of a command line, as a shell splits them; a broken one is split at its spaces.
+pub(crate) fn words(line: &str) -> Vec<String> {
+    shlex::split(line).unwrap_or_else(|| line.split_whitespace().map(str::to_owned).collect())
+}
+
+/// The flags the dialect knows, in order; everything else is left alone.
+pub(crate) fn flags(dialect: &Dialect, words: &[String]) -> Vec<Given> {
+    let mut found = Vec::new();
+    let mut words = words.iter().map(String::as_str).enumerate().peekable();
+    while let Some((at, word)) = words.next() {
         if !word.starts_with('-') {
             continue;
         }
@@ -21,14 +34,13 @@ pub(crate) fn from_command_line(dialect: &Dialect, line: &str, config: &mut Conf
                 Some(SettingValue::Switch(explicit.map_or(on, |given| given == on)))
             }
             FlagValue::Number | FlagValue::Text => {
-                let text = attached.or_else(|| words.next_if(|next| !is_flag(next)));
+                let text = attached.or_else(|| words.next_if(|(_, next)| !is_flag(next)).map(|(_, v)| v));
                 text.and_then(|t| read_value(flag, t))
             }
         };
-        if let Some(value) = value {
-            config.state(flag.setting, value, Source::CommandLine);
-        }
+        found.extend(value.map(|value| Given { setting: flag.setting, value, word: at }));
     }
+    found
 }
 
 /// vLLM takes `--max_num_seqs` for `--max-num-seqs`.
@@ -51,6 +63,8 @@ fn read_value(flag: &Flag, text: &str) -> Option<SettingValue> {
         'K' => 1024.0,
         'm' => 1e6,
         'M' => 1_048_576.0,
+        'g' => 1e9,
+        'G' => 1_073_741_824.0,
         _ => return SettingValue::read(text),
     };
     Some(SettingValue::Number(text[..text.len() - 1].parse::<f64>().ok()? * scale))
@@ -58,12 +72,22 @@ fn read_value(flag: &Flag, text: &str) -> Option<SettingValue> {
 
 #[cfg(test)]
 mod tests {
+    use intriage_case::Source;
+
     use super::*;
+    use crate::config::asked::from_command_line;
+    use crate::config::{Asked, Config};
     use crate::{Engine, Setting, dialect};
 
     fn vllm(line: &str) -> Config {
         let mut config = Config::default();
-        from_command_line(dialect(Engine::Vllm), line, &mut config);
+        from_command_line(
+            dialect(Engine::Vllm),
+            &words(line),
+            Asked::Flags,
+            |_| Source::CommandLine,
+            &mut config,
+        );
         config
     }
 
@@ -78,6 +102,15 @@ mod tests {
         assert_eq!(vllm("--enforce-eager").switch(Setting::EagerMode), Some(true));
         assert_eq!(vllm("--no-enable-prefix-caching").switch(Setting::PrefixCaching), Some(false));
         assert_eq!(vllm("--enable-prefix-caching").switch(Setting::PrefixCaching), Some(true));
+    }
+
+    #[test]
+    fn of_a_flag_given_twice_the_last_counts() {
+        let config = vllm("vllm serve m --max-num-seqs 32 --max_num_seqs 2");
+        assert_eq!(config.number(Setting::MaxSequences), Some(2.0));
+        assert_eq!(config.replaced(Setting::MaxSequences)[0].value, SettingValue::Number(32.0));
+        assert!(vllm("--max-num-seqs 2 --max-num-seqs 2").replaced(Setting::MaxSequences).is_empty());
+        assert_eq!(vllm("--kv-cache-memory-bytes 4G").number(Setting::KvBytes), Some(4_294_967_296.0));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use intriage_case::Source;
 use serde_json::Value;
 
-use super::python::{field_list, from_fields, state_field};
+use super::python::{Role, field_list, from_fields, state_field};
 use super::{Config, SettingValue};
 use crate::dialect::Dialect;
 
@@ -18,12 +18,12 @@ pub(crate) fn from_json(dialect: &Dialect, value: &Value, source: &Source, confi
                     match inner {
                         // vLLM's text form is one string with the whole configuration's repr.
                         Value::String(text) if key == "vllm_config" => {
-                            from_fields(dialect, field_list(text), source, config);
+                            from_fields(dialect, field_list(text), source, Role::Resolved, config);
                         }
                         Value::Object(_) | Value::Array(_) => open.push(inner),
                         leaf => {
                             if let Some(value) = read_leaf(leaf) {
-                                state_field(dialect, key, value, source, config);
+                                state_field(dialect, key, value, source, Role::Resolved, config);
                             }
                         }
                     }

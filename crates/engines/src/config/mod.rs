@@ -1,19 +1,31 @@
 //! The configuration: what each source states, and what is most likely in force.
 
+mod asked;
+mod beside;
 mod command_line;
+mod compare;
+mod environment;
+mod in_use;
 mod json;
+mod manifest;
 mod python;
 mod setting;
+mod table;
 
 use std::collections::BTreeMap;
 
 use intriage_case::Source;
 
+pub use asked::Asked;
+pub use manifest::{Launch, ManifestError, Variable, Word, manifest_scalars, read_manifest};
 pub use setting::{Setting, SettingValue};
+pub use table::{ConfigRow, ConfigTable, RowVerdict, Said, Start};
 
-pub(crate) use command_line::from_command_line;
+pub(crate) use asked::{Meant, ask};
+pub(crate) use compare::compare;
+pub(crate) use environment::{VariableChange, VariableRow};
 pub(crate) use json::from_json;
-pub(crate) use python::{field_list, from_fields};
+pub(crate) use python::{Role, field_list, from_fields};
 
 /// One source's word on a setting.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,20 +34,64 @@ pub struct Stated {
     pub value: SettingValue,
     /// Who says so.
     pub source: Source,
+    /// Who asked for it, where it was asked for rather than seen.
+    pub asked: Option<Asked>,
 }
 
 /// All statements by setting, the most trustworthy first.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Config {
     stated: BTreeMap<Setting, Vec<Stated>>,
+    /// Values that a later word of the same command line replaced.
+    replaced: BTreeMap<Setting, Vec<Stated>>,
 }
 
 impl Config {
     /// Adds a statement; sources are ranked, so the order of calls does not matter.
     pub(crate) fn state(&mut self, setting: Setting, value: SettingValue, source: Source) {
+        self.put(setting, Stated { value, source, asked: None });
+    }
+
+    /// Adds what somebody asked for.
+    pub(crate) fn request(&mut self, setting: Setting, value: SettingValue, source: Source, by: Asked) {
+        self.put(setting, Stated { value, source, asked: Some(by) });
+    }
+
+    /// Keeps what a later word of the same command line replaced.
+    pub(crate) fn replace(&mut self, setting: Setting, value: SettingValue, source: Source, by: Asked) {
+        self.replaced.entry(setting).or_default().push(Stated { value, source, asked: Some(by) });
+    }
+
+    fn put(&mut self, setting: Setting, stated: Stated) {
         let all = self.stated.entry(setting).or_default();
-        let place = all.partition_point(|s| trust(&s.source) <= trust(&source));
-        all.insert(place, Stated { value, source });
+        let place = all.partition_point(|s| trust(s) <= trust(&stated));
+        all.insert(place, stated);
+    }
+
+    /// What was asked for and replaced by a later word of the same command line.
+    pub fn replaced(&self, setting: Setting) -> &[Stated] {
+        self.replaced.get(&setting).map_or(&[], Vec::as_slice)
+    }
+
+    /// What somebody of this kind asked for.
+    pub fn requested(&self, setting: Setting, by: Asked) -> Option<&Stated> {
+        self.all(setting).iter().find(|s| s.asked == Some(by))
+    }
+
+    /// What the engine itself says it made of it; the most trustworthy first.
+    pub fn resolved(&self, setting: Setting) -> impl Iterator<Item = &Stated> {
+        let seen = |s: &&Stated| s.asked.is_none() && !matches!(s.source, Source::Default { .. });
+        self.all(setting).iter().filter(seen)
+    }
+
+    /// What the tables say the engine does where nobody asks.
+    pub fn default_of(&self, setting: Setting) -> Option<&Stated> {
+        self.all(setting).iter().find(|s| matches!(s.source, Source::Default { .. }))
+    }
+
+    /// Whether anybody of this kind asked for anything.
+    pub fn has_asked(&self, by: Asked) -> bool {
+        self.stated.values().flatten().any(|s| s.asked == Some(by))
     }
 
     /// The value most likely in force.
@@ -71,7 +127,8 @@ impl Config {
     /// Whether a command line or a start-up log tells what was set by hand: then what neither names
     /// is the engine's default.
     pub fn is_told(&self) -> bool {
-        self.stated.values().flatten().any(|s| matches!(s.source, Source::CommandLine | Source::Log { .. }))
+        let tells = |s: &Stated| s.asked.is_some() || matches!(s.source, Source::Log { .. });
+        self.stated.values().flatten().any(tells)
     }
 
     /// Every setting with what is in force.
@@ -81,19 +138,16 @@ impl Config {
 }
 
 /// What the running process shows beats what its log said at start, which beats what was asked for.
-fn trust(source: &Source) -> u8 {
-    match source {
+fn trust(stated: &Stated) -> u8 {
+    if let Some(by) = stated.asked {
+        return by.trust();
+    }
+    match &stated.source {
         Source::Metric { .. } => 0,
         Source::Endpoint { .. } => 1,
         Source::Log { .. } => 2,
-        Source::CommandLine => 3,
-        Source::Default { .. } => 5,
-        Source::Derived { .. }
-        | Source::Gpu { .. }
-        | Source::Kernel { .. }
-        | Source::Scrape
-        | Source::Client
-        | Source::Probe { .. } => 4,
+        Source::Default { .. } => 9,
+        _ => 8,
     }
 }
 
@@ -112,7 +166,7 @@ mod tests {
         );
         assert!(!config.was_chosen(Setting::PrefixCaching));
         config.state(Setting::PrefixCaching, SettingValue::Switch(false), metric);
-        config.state(Setting::PrefixCaching, SettingValue::Switch(true), Source::CommandLine);
+        config.request(Setting::PrefixCaching, SettingValue::Switch(true), Source::CommandLine, Asked::Flags);
         assert_eq!(config.switch(Setting::PrefixCaching), Some(false));
         assert_eq!(config.all(Setting::PrefixCaching).len(), 3);
     }

@@ -2,7 +2,7 @@
 
 use intriage_case::Source;
 
-use super::{Config, SettingValue};
+use super::{Asked, Config, SettingValue};
 use crate::dialect::{Dialect, FlagValue};
 
 /// Splits `a=1, b=[1, 2], c='x, y'` or `'a': 1, 'b': {…}` into `(key, value text)` at the top level.
@@ -37,16 +37,24 @@ fn key_value(field: &str) -> Option<(&str, &str)> {
     (!key.is_empty() && !key.contains(' ')).then(|| (key, field[cut + 1..].trim()))
 }
 
+/// What a list of fields is: what was asked for, or what the engine made of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Asked(Asked),
+    Resolved,
+}
+
 /// Takes the fields whose name is a flag's name with underscores, or one of the engine's own names.
 pub(crate) fn from_fields<'a>(
     dialect: &Dialect,
     fields: impl IntoIterator<Item = (&'a str, &'a str)>,
     source: &Source,
+    role: Role,
     config: &mut Config,
 ) {
     for (key, text) in fields {
         let Some(value) = SettingValue::read(text) else { continue };
-        state_field(dialect, key, value, source, config);
+        state_field(dialect, key, value, source, role, config);
     }
 }
 
@@ -56,6 +64,7 @@ pub(super) fn state_field(
     key: &str,
     value: SettingValue,
     source: &Source,
+    role: Role,
     config: &mut Config,
 ) {
     let dashed = format!("--{}", key.replace('_', "-"));
@@ -70,7 +79,10 @@ pub(super) fn state_field(
         (FlagValue::Text, SettingValue::Number(n)) => SettingValue::Text(n.to_string()),
         (_, value) => value,
     };
-    config.state(flag.setting, value, source.clone());
+    match role {
+        Role::Asked(by) => config.request(flag.setting, value, source.clone(), by),
+        Role::Resolved => config.state(flag.setting, value, source.clone()),
+    }
 }
 
 #[cfg(test)]
@@ -94,7 +106,7 @@ mod tests {
         let args = "'model': 'l8b', 'max_num_seqs': 4, 'enable_prefix_caching': False, 'load_format': 'dummy'} and more";
         let mut config = Config::default();
         let source = Source::Log { file: "server.log".into(), line: 7 };
-        from_fields(dialect(Engine::Vllm), field_list(args), &source, &mut config);
+        from_fields(dialect(Engine::Vllm), field_list(args), &source, Role::Resolved, &mut config);
         assert_eq!(config.number(Setting::MaxSequences), Some(4.0));
         assert_eq!(config.switch(Setting::PrefixCaching), Some(false));
         assert_eq!(config.text(Setting::LoadFormat), Some("dummy"));

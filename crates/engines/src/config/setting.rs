@@ -1,5 +1,10 @@
 //! Engine-neutral names for the settings a diagnosis asks about.
 
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// A setting, whatever the engine calls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Setting {
@@ -91,8 +96,9 @@ pub enum Setting {
     CompileSeconds,
 }
 
-/// A setting's value.
-#[derive(Debug, Clone, PartialEq)]
+/// A setting's value; in JSON a number, a boolean or a text.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
 pub enum SettingValue {
     /// A number, in the setting's unit.
     Number(f64),
@@ -130,5 +136,16 @@ impl SettingValue {
     /// The text, where it is one.
     pub fn text(&self) -> Option<&str> {
         if let Self::Text(text) = self { Some(text) } else { None }
+    }
+}
+
+impl fmt::Display for SettingValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Switch(true) => f.write_str("on"),
+            Self::Switch(false) => f.write_str("off"),
+            Self::Text(text) => f.write_str(text),
+        }
     }
 }

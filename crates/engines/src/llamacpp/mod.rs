@@ -3,6 +3,7 @@
 use intriage_case::Signal::{self, *};
 
 use crate::Setting;
+use crate::config::VariableRow;
 use crate::dialect::{Availability, Dialect, Engine, Flag, FlagValue, How, LogValue, MetricRow};
 
 const fn row(signal: Signal, metric: &'static str) -> MetricRow {
@@ -79,6 +80,18 @@ const FLAGS: &[Flag] = &[
     Flag { names: &["-m", "--model", "model_path"], setting: Setting::Model, value: FlagValue::Text },
 ];
 
+const fn variable(name: &'static str, setting: Setting) -> VariableRow {
+    VariableRow { name, setting, scale: 1.0, beats_flag: false }
+}
+
+/// Every flag has a variable; a flag that is given beats it.
+const VARIABLES: &[VariableRow] = &[
+    variable("LLAMA_ARG_N_PARALLEL", Setting::MaxSequences),
+    variable("LLAMA_ARG_CTX_SIZE", Setting::KvCapacity),
+    variable("LLAMA_ARG_UBATCH", Setting::TokenBudget),
+    variable("LLAMA_ARG_N_GPU_LAYERS", Setting::GpuLayers),
+];
+
 const LOG_VALUES: &[LogValue] = &[
     LogValue { line: "n_slots = ", after: "n_slots = ", setting: Setting::MaxSequences, scale: 1.0 },
     LogValue { line: "n_ctx_slot = ", after: "n_ctx_slot = ", setting: Setting::ContextWindow, scale: 1.0 },
@@ -93,6 +106,9 @@ pub(crate) static DIALECT: Dialect = Dialect {
     metrics: METRICS,
     availability: AVAILABILITY,
     flags: FLAGS,
+    variables: VARIABLES,
+    variables_gone: &[],
+    variable_prefixes: &["LLAMA_ARG_"],
     log_values: LOG_VALUES,
     default_budgets: &[512.0],
     endpoints: &["/props", "/v1/models"],

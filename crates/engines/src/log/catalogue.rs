@@ -15,6 +15,9 @@ const ANSWER: &str = "\"POST /";
 /// What opens a dump of the configuration: what was asked for, then what the engine made of it.
 pub(super) const DUMPS: [&str; 3] = ["non-default args: {", "with config: ", "server_args=ServerArgs("];
 
+/// The place in [`DUMPS`] of what was asked for.
+pub(super) const ASKED: usize = 0;
+
 static SIGNATURES: [&[Signature]; 7] = [
     vllm::SIGNATURES,
     vllm_host::SIGNATURES,

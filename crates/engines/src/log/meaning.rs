@@ -78,6 +78,8 @@ pub enum Meaning {
     // Settings that are not what was asked for.
     /// A flag was ignored, refused or replaced.
     FlagOverridden,
+    /// An environment variable nobody reads.
+    VariableUnknown,
     /// The context window was made smaller to fit.
     ContextReduced,
     /// The context window is longer than the model was trained for.

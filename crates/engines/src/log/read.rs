@@ -4,25 +4,26 @@ use std::collections::BTreeMap;
 
 use intriage_case::{LogText, Millis, Source};
 
-use super::catalogue::{DUMPS, Target, catalogue};
+use super::catalogue::{ASKED, DUMPS, Target, catalogue};
 use super::line::{Line, answer_status, excerpt, number_behind};
 use super::readings::{LogEvent, LogReadings};
 use super::series::Collector;
 use super::signature::{Numbered, Signature};
 use super::stamp::{self, Calendar, Stamp};
 use super::wrapping::{Unwrapped, unwrap};
-use crate::config::{Config, SettingValue, field_list, from_fields};
+use crate::config::{Asked, Config, Role, SettingValue, field_list, from_fields};
 use crate::dialect::Dialect;
 
 /// Reads the logs, adding settings in the dialect's words to `config`. `around` is when the case was collected.
-pub(crate) fn read_logs(
-    dialect: Option<&Dialect>,
-    logs: &[LogText],
+pub(crate) fn read_logs<'a>(
+    dialect: Option<&'a Dialect>,
+    logs: impl IntoIterator<Item = &'a LogText>,
     around: Option<Millis>,
     config: &mut Config,
 ) -> LogReadings {
-    let mut readings = LogReadings { present: !logs.is_empty(), ..LogReadings::default() };
+    let mut readings = LogReadings::default();
     for log in logs {
+        readings.present = true;
         let mut found = Found::new(log, dialect, around);
         let mut unwrapped = unwrap(&log.text);
         let text = std::mem::take(&mut unwrapped.text);
@@ -140,8 +141,9 @@ impl<'a> Found<'a> {
         for (place, (line, number)) in self.values {
             config.state(dialect.log_values[place].setting, SettingValue::Number(number), source(line));
         }
-        for (line, dump) in self.dumps.into_values() {
-            from_fields(dialect, field_list(&dump), &source(line), config);
+        for (place, (line, dump)) in self.dumps {
+            let role = if place == ASKED { Role::Asked(Asked::Log) } else { Role::Resolved };
+            from_fields(dialect, field_list(&dump), &source(line), role, config);
         }
     }
 }

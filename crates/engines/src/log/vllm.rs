@@ -205,6 +205,11 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "attention block size forced to 784 tokens (requested 16)",
         BLOCKS,
     ),
+    row(VariableUnknown, "Unknown vLLM environment variable detected: ").from(
+        Wording::Recording("lab/kvoverridden/server.log"),
+        "(APIServer pid=31967) WARNING 11-16 01:27:43 [interface.py:1457] Unknown vLLM environment variable detected: VLLM_MADE_UP_SETTING",
+        "Set the environment variable VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 to allow it",
+    ),
     row(ContextReduced, "Auto-fit max_model_len: reduced from").since("0.14.0").from(
         Wording::Knowledge("engines.md 1.8"),
         "Auto-fit max_model_len: reduced from 131072 to 65536",

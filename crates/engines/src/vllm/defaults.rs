@@ -2,7 +2,7 @@
 
 use intriage_case::{Bytes, Source};
 
-use crate::config::{Setting, SettingValue};
+use crate::config::{Said, Setting, SettingValue};
 use crate::observed::Observed;
 use crate::version::{Version, VersionRange};
 
@@ -10,7 +10,9 @@ use crate::version::{Version, VersionRange};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hardware {
     Cpu,
-    /// At least 70 GiB and not an A100: H100, H200, MI300X, B200.
+    /// At least 160 GiB: B200, MI300X.
+    HugeGpu,
+    /// At least 70 GiB and not an A100: H100, H200.
     LargeGpu,
     OtherGpu,
 }
@@ -34,10 +36,11 @@ const fn default(
 }
 
 const CPU: Option<Hardware> = Some(Hardware::Cpu);
+const HUGE: Option<Hardware> = Some(Hardware::HugeGpu);
 const LARGE: Option<Hardware> = Some(Hardware::LargeGpu);
 const OTHER: Option<Hardware> = Some(Hardware::OtherGpu);
 
-/// API-server defaults, from the sources of each release.
+/// API-server defaults, from the sources of each release (engines.md 1.8). Of two rows that fit the first counts.
 const NUMBERS: &[Default] = &[
     default(Setting::MaxSequences, None, "", "0.7.3", 256.0),
     default(Setting::MaxSequences, None, "0.8.0", "0.8.3", 1024.0),
@@ -45,6 +48,7 @@ const NUMBERS: &[Default] = &[
     default(Setting::MaxSequences, LARGE, "0.8.4", "", 1024.0),
     default(Setting::MaxSequences, OTHER, "0.8.4", "", 256.0),
     default(Setting::TokenBudget, CPU, "0.10.0", "", 2048.0),
+    default(Setting::TokenBudget, HUGE, "0.28.0", "", 16_384.0),
     default(Setting::TokenBudget, LARGE, "0.8.4", "", 8192.0),
     default(Setting::TokenBudget, OTHER, "0.8.4", "", 2048.0),
     default(Setting::MemoryFraction, None, "", "0.19.1", 0.90),
@@ -54,13 +58,74 @@ const NUMBERS: &[Default] = &[
     default(Setting::GraphMaxBatch, OTHER, "0.8.0", "", 512.0),
 ];
 
+/// A default that no cause asks about but whoever compares configurations does.
+struct Other {
+    setting: Setting,
+    hardware: Option<Hardware>,
+    value: Value,
+}
+
+#[derive(Clone, Copy)]
+enum Value {
+    Number(f64),
+    Text(&'static str),
+    Switch(bool),
+}
+
+const fn other(setting: Setting, hardware: Option<Hardware>, value: Value) -> Other {
+    Other { setting, hardware, value }
+}
+
+/// The same in every release these tables know.
+const OTHERS: &[Other] = &[
+    other(Setting::TensorParallel, None, Value::Number(1.0)),
+    other(Setting::PipelineParallel, None, Value::Number(1.0)),
+    other(Setting::DataParallel, None, Value::Number(1.0)),
+    other(Setting::KvDtype, None, Value::Text("auto")),
+    other(Setting::SchedulingPolicy, None, Value::Text("fcfs")),
+    other(Setting::LongPrefillThreshold, None, Value::Number(0.0)),
+    other(Setting::StreamInterval, None, Value::Number(1.0)),
+    other(Setting::KvBlockSize, CPU, Value::Number(128.0)),
+    other(Setting::KvBlockSize, LARGE, Value::Number(16.0)),
+    other(Setting::KvBlockSize, OTHER, Value::Number(16.0)),
+    // The platform sets it, whatever was asked for (0.32.0, `platforms/cpu.py`).
+    other(Setting::AsyncScheduling, CPU, Value::Switch(false)),
+];
+
+/// Defaults for whoever compares configurations, beside those in the configuration already.
+pub(crate) fn other_defaults(observed: &Observed) -> Vec<(Setting, Said)> {
+    let Some(version) = observed.identity.release() else { return Vec::new() };
+    let hardware = hardware(observed);
+    let fits = OTHERS.iter().filter(|row| fits(row.hardware, hardware));
+    fits.map(|row| {
+        let value = match row.value {
+            Value::Number(number) => SettingValue::Number(number),
+            Value::Text(text) => SettingValue::Text(text.to_owned()),
+            Value::Switch(on) => SettingValue::Switch(on),
+        };
+        (row.setting, Said { value, from: Source::Default { rule: rule(version, hardware) } })
+    })
+    .collect()
+}
+
+/// The default of a setting at a release, on the hardware of this case.
+pub(super) fn default_at(observed: &Observed, setting: Setting, version: &Version) -> Option<f64> {
+    let hardware = hardware(observed);
+    let mut rows = NUMBERS.iter().filter(|row| row.setting == setting && row.range.holds(version));
+    rows.find(|row| fits(row.hardware, hardware)).map(|row| row.value)
+}
+
+/// What holds for large GPUs holds for huge ones, too, unless they have a row of their own.
+fn fits(row: Option<Hardware>, hardware: Option<Hardware>) -> bool {
+    row.is_none() || row == hardware || (row == LARGE && hardware == HUGE)
+}
+
 /// Adds the defaults that apply to this release and hardware; `told` says that a command line was given.
 pub(crate) fn state_defaults(observed: &mut Observed, told: bool) {
     let Some(version) = observed.identity.release().cloned() else { return };
     let hardware = hardware(observed);
     for row in NUMBERS {
-        let fits = row.hardware.is_none() || row.hardware == hardware;
-        if fits && row.range.holds(&version) {
+        if fits(row.hardware, hardware) && row.range.holds(&version) {
             let source = Source::Default { rule: rule(&version, hardware) };
             observed.config.state(row.setting, SettingValue::Number(row.value), source);
         }
@@ -73,7 +138,7 @@ pub(crate) fn state_defaults(observed: &mut Observed, told: bool) {
     let source = || Source::Default { rule: rule(&version, hardware) };
     // Switched on by itself unless something forbids it; CPU builds differ from release to release.
     let ahead = Version::parse("0.14.0").is_some_and(|v| version >= v);
-    if ahead && matches!(hardware, Some(Hardware::LargeGpu | Hardware::OtherGpu)) {
+    if ahead && matches!(hardware, Some(Hardware::HugeGpu | Hardware::LargeGpu | Hardware::OtherGpu)) {
         observed.config.state(Setting::AsyncScheduling, SettingValue::Switch(true), source());
     }
     observed.config.state(Setting::EagerMode, SettingValue::Switch(false), source());
@@ -86,7 +151,7 @@ pub(crate) fn state_defaults(observed: &mut Observed, told: bool) {
 fn rule(version: &Version, hardware: Option<Hardware>) -> String {
     let on = match hardware {
         Some(Hardware::Cpu) => " on CPU",
-        Some(Hardware::LargeGpu) => " on a large GPU",
+        Some(Hardware::HugeGpu | Hardware::LargeGpu) => " on a large GPU",
         Some(Hardware::OtherGpu) => " on this GPU",
         None => "",
     };
@@ -99,6 +164,10 @@ fn hardware(observed: &Observed) -> Option<Hardware> {
     }
     let Bytes(memory) = observed.gpu.memory?;
     let a100 = observed.gpu.name.as_deref().is_some_and(|n| n.contains("A100"));
-    let large = memory >= 70.0 * 1_073_741_824.0 && !a100;
-    Some(if large { Hardware::LargeGpu } else { Hardware::OtherGpu })
+    let gib = memory / 1_073_741_824.0;
+    Some(match gib {
+        _ if gib >= 160.0 => Hardware::HugeGpu,
+        _ if gib >= 70.0 && !a100 => Hardware::LargeGpu,
+        _ => Hardware::OtherGpu,
+    })
 }

@@ -1,13 +1,16 @@
 //! vLLM: V0 and V1 engines, Python and Rust front ends, 0.6 to 0.32.
 
+mod changes;
 mod defaults;
 mod flags;
 mod logs;
 mod metrics;
+mod variables;
 
 use crate::dialect::{Dialect, Engine};
 
-pub(crate) use defaults::state_defaults;
+pub use changes::{ChangedDefault, changed_defaults};
+pub(crate) use defaults::{other_defaults, state_defaults};
 
 pub(crate) static DIALECT: Dialect = Dialect {
     engine: Engine::Vllm,
@@ -18,6 +21,9 @@ pub(crate) static DIALECT: Dialect = Dialect {
     metrics: metrics::METRICS,
     availability: metrics::AVAILABILITY,
     flags: flags::FLAGS,
+    variables: variables::SETTINGS,
+    variables_gone: variables::GONE,
+    variable_prefixes: &["VLLM_"],
     log_values: logs::VALUES,
     default_budgets: &[2048.0, 8192.0, 16_384.0],
     endpoints: &["/version", "/v1/models", "/server_info?config_format=json"],

@@ -14,6 +14,7 @@ Examples:
   intriage check http://127.0.0.1:8000
   intriage check http://127.0.0.1:8000 --slo ttft.p95=500ms --slo itl.p95=50ms
   intriage check https://llm.example --bearer-token-file token --log server.log --save incident.case
+  intriage check http://127.0.0.1:8000 --host --manifest /etc/systemd/system/vllm.service
   intriage check http://10.0.0.7:8000 --via https://llm.example
   intriage check incident.case --format json
   intriage check fixtures/recordings/vllm-h200-maxseqs4";
@@ -45,11 +46,15 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) model: Option<String>,
     /// The server's command line or flags, where no log tells them.
-    #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
+    #[arg(long, alias = "args", value_name = "FLAGS", allow_hyphen_values = true)]
     pub(crate) engine_args: Option<String>,
     /// A server log (repeatable): a file, - for standard input, or journal:UNIT.
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Vec<PathBuf>,
+    /// A systemd unit, compose file or Kubernetes manifest the server is meant to be started from (repeatable; what
+    /// overrides comes last).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) manifest: Vec<PathBuf>,
     /// Also look at this machine, which must be the server's: GPUs, processors, memory, control groups.
     #[arg(long)]
     pub(crate) host: bool,

@@ -47,6 +47,9 @@ pub(crate) struct CollectArgs {
     /// Leave prompts and answers in; keys, names and addresses in them are hidden all the same.
     #[arg(long)]
     pub(crate) keep_prompts: bool,
+    /// A systemd unit, compose file or Kubernetes manifest the server is meant to be started from (repeatable).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) manifest: Vec<PathBuf>,
     /// The server's command line or flags, where no log tells them.
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
     pub(crate) engine_args: Option<String>,

@@ -12,7 +12,7 @@ use intriage_whatif::predict;
 use super::access::access;
 use super::budgets;
 use super::collecting::sources;
-use super::keeping::{can_save, keep, redactor};
+use super::keeping::{add_manifests, can_save, keep, redactor};
 use super::machine::Looking;
 use super::print;
 use super::watching::watching;
@@ -38,8 +38,17 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
     if let Some(path) = &args.save {
         can_save(path)?;
     }
+    // What is no manifest shows at once, too.
+    let mut given = Case::default();
+    add_manifests(&mut given, &args.manifest)?;
     let (mut case, redactor) = collect(args)?;
     apply_intent(&mut case, asked);
+    for manifest in given.manifests {
+        // The limits were those of the case; only one of the recording's own may have to go.
+        if let Err(why) = case.add_manifest(manifest) {
+            case.notes.push(format!("a manifest was left out: {why}"));
+        }
+    }
     if let Some(flags) = &args.engine_args {
         case.command_line = Some(flags.clone());
     }

@@ -1,9 +1,10 @@
 //! `intriage collect [URL]`: evidence only, into one redacted case file.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use intriage_case::{Bytes, Case, Collected, Gathered, Target};
-use intriage_observe::{Address, Limits, Watch, redacted};
+use intriage_observe::{Address, Limits, Watch, read_manifest, redacted};
 use intriage_report::inventory_text;
 
 use super::access::access;
@@ -22,10 +23,10 @@ const MOST_SCRAPE: usize = 64 << 20;
 
 pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
     let gpus = args.gpu.dcgm.is_some() || !args.gpu.gpu_file.is_empty();
-    let files = !args.log.is_empty() || args.model_path.is_some();
+    let files = !args.log.is_empty() || args.model_path.is_some() || !args.manifest.is_empty();
     if args.target.is_none() && !args.host && !files && !gpus {
         return Err(Failure::Usage(
-            "nothing to collect: give a URL, --host, --log FILE or --model-path DIR (see intriage collect --help)"
+            "nothing to collect: give a URL, --host, --log FILE, --manifest FILE or --model-path DIR (see intriage collect --help)"
                 .into(),
         ));
     }
@@ -75,6 +76,9 @@ pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
         model.finish(&mut case);
     }
     logs.finish(&mut case);
+    for path in &args.manifest {
+        manifest(&mut case, path);
+    }
     if let Some(flags) = &args.engine_args {
         case.command_line = Some(flags.clone());
     }
@@ -102,4 +106,23 @@ fn server(plan: &Watch) -> Case {
     });
     case.target = Target { name: plan.address.to_string() };
     case
+}
+
+fn manifest(case: &mut Case, path: &Path) {
+    let began = Instant::now();
+    let added = read_manifest(path).map_err(|why| why.to_string()).and_then(|manifest| {
+        let size = manifest.text.len();
+        case.add_manifest(manifest).map_err(str::to_owned).map(|()| size)
+    });
+    let (outcome, size) = match added {
+        Ok(size) => (Gathered::Whole, size),
+        Err(why) => (Gathered::Skipped { why }, 0),
+    };
+    case.collected.push(Collected {
+        what: format!("manifest {}", path.display()),
+        outcome,
+        took: budgets::since(began),
+        size: Bytes(size as f64),
+        budget: None,
+    });
 }

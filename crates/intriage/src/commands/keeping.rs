@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use intriage_case::Case;
-use intriage_observe::{Access, Address, save};
+use intriage_observe::{Access, Address, read_manifest, save};
 use intriage_redact::Redactor;
 
 use crate::failure::Failure;
@@ -27,6 +27,15 @@ pub(super) fn can_save(path: &Path) -> Result<(), Failure> {
             "--save {}: name a file in a folder that exists",
             path.display()
         )));
+    }
+    Ok(())
+}
+
+/// Adds the manifests the user named; one that is none is an error with its line.
+pub(super) fn add_manifests(case: &mut Case, paths: &[PathBuf]) -> Result<(), Failure> {
+    for path in paths {
+        let failed = |why: &str| Failure::File { path: path.display().to_string(), why: why.to_owned() };
+        case.add_manifest(read_manifest(path)?).map_err(failed)?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ pub(crate) mod check;
 pub(crate) mod collect;
 mod collecting;
 pub(crate) mod completions;
+pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod explain;
 mod ground_truth;

@@ -6,6 +6,7 @@ use intriage_diagnose::{Contents, Diagnosis, Difference, Health};
 use intriage_plan::Plan;
 use intriage_record::Summary;
 use intriage_record::definitions::Said;
+use intriage_report::ConfigReport;
 
 use super::bench::BenchFormat;
 use crate::cli::Format;
@@ -30,6 +31,14 @@ pub(super) fn plan(plan: &Plan, format: Format) -> Result<(), Failure> {
     match format {
         Format::Text => text(&intriage_report::plan_text(plan, columns())),
         Format::Json => json(intriage_report::plan_json(plan)),
+    }
+}
+
+/// Prints a configuration.
+pub(super) fn config(report: &ConfigReport, all: bool, format: Format) -> Result<(), Failure> {
+    match format {
+        Format::Text => text(&intriage_report::config_text(report, all, columns())),
+        Format::Json => json(intriage_report::config_json(report)),
     }
 }
 

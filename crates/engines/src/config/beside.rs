@@ -1,0 +1,124 @@
+//! What is compared beside flags: the release, the environment, the times of start and change.
+
+use intriage_case::{Millis, Signal, Source};
+
+use super::table::{ConfigRow, RowVerdict, Said, Start};
+use super::{Meant, SettingValue};
+use crate::Meaning;
+use crate::dialect::Dialect;
+use crate::observed::Observed;
+use crate::version::Version;
+
+/// The release the manifest's image names and the one that runs.
+pub(super) fn version(observed: &Observed, meant: &Meant) -> Option<ConfigRow> {
+    let (asked, runs) = (meant.version.as_ref()?, observed.identity.version.as_ref()?);
+    let line = meant.launch.line;
+    let differs = asked.cmp(runs).is_ne();
+    Some(ConfigRow {
+        name: "version".into(),
+        setting: None,
+        requested: Some(Said {
+            value: SettingValue::Text(asked.to_string()),
+            from: Source::Manifest { file: meant.file.clone(), line },
+        }),
+        started_with: None,
+        resolved: Some(Said {
+            value: SettingValue::Text(runs.to_string()),
+            from: Source::Endpoint { path: "/version".into() },
+        }),
+        observed: None,
+        default: None,
+        beaten_by: None,
+        verdict: if differs { RowVerdict::Stale } else { RowVerdict::Agrees },
+        says: if differs {
+            format!("{} names release {asked} and {runs} runs", meant.file)
+        } else {
+            String::new()
+        },
+    })
+}
+
+/// Variables no release of today reads, and those the manifest sets otherwise than the process has them.
+pub(super) fn variables(dialect: &Dialect, observed: &Observed, meant: Option<&Meant>) -> Vec<ConfigRow> {
+    let process = observed.host.as_ref().map(|host| {
+        let all =
+            host.processes.iter().filter(|p| p.serving.is_some_and(|s| s.engine == Some(dialect.engine)));
+        all.flat_map(|p| &p.environment).map(|(n, v)| (n.as_str(), v.as_str())).collect::<Vec<_>>()
+    });
+    let release = observed.identity.version.as_ref();
+    let of_manifest = meant.map_or(&[][..], |m| m.launch.environment.as_slice());
+    let ours = |name: &str| dialect.variable_prefixes.iter().any(|p| name.starts_with(p));
+    let mut names: Vec<&str> = of_manifest.iter().map(|v| v.name.as_str()).collect();
+    names.extend(process.iter().flatten().map(|(name, _)| *name));
+    let unknown = unknown_variable(observed);
+    names.extend(unknown);
+    names.retain(|name| ours(name));
+    names.sort_unstable();
+    names.dedup();
+    let mut rows = Vec::new();
+    for name in names {
+        let meant_value = of_manifest.iter().rev().find(|v| v.name == name);
+        let has = process.as_ref().and_then(|all| all.iter().find(|(n, _)| *n == name)).map(|(_, v)| *v);
+        let text = |value: &str| SettingValue::Text(value.to_owned());
+        let from_manifest = meant_value.map(|v| Said {
+            value: text(&v.value),
+            from: Source::Manifest { file: meant.map_or(String::new(), |m| m.file.clone()), line: v.line },
+        });
+        let of_process =
+            has.map(|value| Said { value: text(value), from: Source::Environment { name: name.to_owned() } });
+        let unknown = unknown == Some(name);
+        let gone = dialect.variables_gone.iter().find(|row| {
+            row.name == name && release.zip(Version::parse(row.gone_in)).is_some_and(|(r, gone)| *r >= gone)
+        });
+        let (verdict, says) = if let Some(gone) = gone {
+            let instead = if gone.instead.is_empty() {
+                String::new()
+            } else {
+                format!("; {} does its work", gone.instead)
+            };
+            let says = format!("{} reads {name} no longer, from {} on{instead}", dialect.name, gone.gone_in);
+            (RowVerdict::Dropped, says)
+        } else if unknown {
+            (RowVerdict::Dropped, format!("{} knows no variable {name}: its log says so", dialect.name))
+        } else {
+            match (meant_value, has, process.is_some()) {
+                (Some(asked), Some(has), _) if asked.value != has => {
+                    (RowVerdict::Stale, format!("the manifest and the running process have {name} otherwise"))
+                }
+                (Some(_), None, true) => {
+                    (RowVerdict::Stale, format!("the running process was started without {name}"))
+                }
+                (Some(_), None, false) => (
+                    RowVerdict::Unknown,
+                    format!("nothing shows the server's environment, so {name} cannot be compared"),
+                ),
+                _ => (RowVerdict::Agrees, String::new()),
+            }
+        };
+        rows.push(ConfigRow {
+            name: name.to_owned(),
+            setting: None,
+            started_with: of_process.clone().filter(|_| from_manifest.is_some()),
+            requested: from_manifest.or(of_process),
+            resolved: None,
+            observed: None,
+            default: None,
+            verdict,
+            beaten_by: None,
+            says,
+        });
+    }
+    rows
+}
+
+/// The first variable the log calls unknown.
+fn unknown_variable(observed: &Observed) -> Option<&str> {
+    let event = observed.log.first(Meaning::VariableUnknown)?;
+    event.excerpt.rsplit(' ').next().filter(|name| !name.is_empty())
+}
+
+/// When the server started, by its own clock, and when the manifest was changed.
+pub(super) fn start(observed: &Observed, meant: &Meant) -> Option<Start> {
+    let seconds = observed.series(Signal::ProcessStart, None, None)?.last().filter(|s| *s > 0.0)?;
+    Some(Start { server: Millis((seconds * 1000.0) as u64), manifest: meant.changed? })
+}

@@ -1,0 +1,211 @@
+//! Manifests: how the server is meant to be started, from a systemd unit, a compose file or a Kubernetes manifest.
+
+mod compose;
+mod kubernetes;
+mod shell;
+mod systemd;
+mod yaml;
+
+use intriage_case::manifest::MAX_MANIFEST_BYTES;
+use thiserror::Error;
+
+pub(crate) use yaml::{Node, Value};
+
+/// Most programs one manifest may start.
+const MAX_LAUNCHES: usize = 256;
+
+/// Why a file says nothing about how a server is started. Never quotes the file: it may hold secrets.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ManifestError {
+    /// Damaged YAML.
+    #[error("line {line}: {why}")]
+    Yaml {
+        /// 1-based; 0 where it is not known.
+        line: u32,
+        /// What is wrong.
+        why: String,
+    },
+    /// A line of a unit that is none.
+    #[error("line {line}: {why}")]
+    Unit {
+        /// 1-based.
+        line: u32,
+        /// What is wrong.
+        why: &'static str,
+    },
+    /// Something else.
+    #[error(
+        "line {line}: neither a systemd unit ([Service]), a compose file (services:) nor a Kubernetes manifest (kind:)"
+    )]
+    Unknown {
+        /// 1-based: where the document begins.
+        line: u32,
+    },
+    /// Nothing in it starts a program.
+    #[error("line 1: it starts no program: there is no ExecStart=, command: or args: in it")]
+    StartsNothing,
+    /// Larger than a manifest may be.
+    #[error("it is larger than {MAX_MANIFEST_BYTES} bytes")]
+    TooLarge,
+}
+
+impl ManifestError {
+    /// The line it is about, 1-based; 0 where none is.
+    pub fn line(&self) -> u32 {
+        match self {
+            Self::Yaml { line, .. } | Self::Unit { line, .. } | Self::Unknown { line } => *line,
+            Self::StartsNothing => 1,
+            Self::TooLarge => 0,
+        }
+    }
+}
+
+/// One program a manifest starts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Launch {
+    /// What the manifest calls it: a service or a container.
+    pub name: String,
+    /// 1-based line where it begins.
+    pub line: u32,
+    /// The image, where there is one.
+    pub image: Option<String>,
+    /// The words of its command line, variables filled in where their values stand in the same file.
+    pub words: Vec<Word>,
+    /// Its environment, as far as it stands in the file.
+    pub environment: Vec<Variable>,
+}
+
+/// One word of a command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word {
+    /// The word.
+    pub text: String,
+    /// 1-based line it stands on.
+    pub line: u32,
+}
+
+/// One environment variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+    /// 1-based line it stands on.
+    pub line: u32,
+}
+
+/// What a manifest starts, in the order of the file. `name` is the file's, and decides nothing where the text is clear.
+pub fn read_manifest(name: &str, text: &str) -> Result<Vec<Launch>, ManifestError> {
+    if text.len() > MAX_MANIFEST_BYTES {
+        return Err(ManifestError::TooLarge);
+    }
+    let mut launches = if systemd::looks_like_one(name, text) {
+        systemd::read(text)?
+    } else {
+        let mut launches = Vec::new();
+        for document in yaml::documents(text)? {
+            of_document(&document, &mut launches)?;
+        }
+        launches
+    };
+    launches.retain(|launch| !launch.words.is_empty() || !launch.environment.is_empty());
+    launches.truncate(MAX_LAUNCHES);
+    if launches.is_empty() {
+        return Err(ManifestError::StartsNothing);
+    }
+    Ok(launches)
+}
+
+/// Every value of a YAML file with the key it stands under; none for a unit. For whoever looks for secrets in it.
+pub fn manifest_scalars(name: &str, text: &str) -> Result<Vec<(String, String)>, ManifestError> {
+    if text.len() > MAX_MANIFEST_BYTES {
+        return Err(ManifestError::TooLarge);
+    }
+    if systemd::looks_like_one(name, text) {
+        return Ok(Vec::new());
+    }
+    let documents = yaml::documents(text)?;
+    let mut found = Vec::new();
+    for document in &documents {
+        let secret = kubernetes::is_secret(document);
+        let mut open: Vec<(&str, &Node)> = vec![("", document)];
+        while let Some((key, node)) = open.pop() {
+            match &node.value {
+                Value::Nothing => {}
+                Value::Text(value) => found.push((key.to_owned(), value.clone())),
+                Value::List(items) => open.extend(items.iter().map(|item| (key, item))),
+                Value::Map(entries) => {
+                    open.extend(entries.iter().map(|(name, inner)| {
+                        // Whatever a Secret holds is one, by whatever name.
+                        let below = secret && matches!(key, "data" | "stringData" | "secret");
+                        let under = if below || (secret && matches!(name.as_str(), "data" | "stringData")) {
+                            "secret"
+                        } else {
+                            name.as_str()
+                        };
+                        (under, inner)
+                    }));
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn of_document(document: &Node, launches: &mut Vec<Launch>) -> Result<(), ManifestError> {
+    if matches!(document.value, Value::Nothing) {
+        return Ok(());
+    }
+    if document.get("kind").is_some() && document.get("services").is_none() {
+        kubernetes::read(document, launches);
+    } else if let Some(services) = document.get("services") {
+        compose::read(services, launches);
+    } else {
+        return Err(ManifestError::Unknown { line: document.line.max(1) });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_says_nothing_is_named() {
+        assert_eq!(read_manifest("x.yaml", "a: 1\n"), Err(ManifestError::Unknown { line: 1 }));
+        assert_eq!(read_manifest("x.yaml", ""), Err(ManifestError::StartsNothing));
+        assert_eq!(read_manifest("x.yaml", "kind: Service\nspec: {}\n"), Err(ManifestError::StartsNothing));
+        assert_eq!(
+            read_manifest("x.yaml", &"x".repeat(MAX_MANIFEST_BYTES + 1)),
+            Err(ManifestError::TooLarge)
+        );
+    }
+
+    #[test]
+    fn whatever_a_kubernetes_secret_holds_is_a_secret() {
+        let text = "kind: Secret\nmetadata: {name: x}\nstringData:\n  plain: hunter2\ndata: {a: aGV5}\n";
+        let mut found = manifest_scalars("x.yaml", text).unwrap();
+        found.retain(|(key, _)| key == "secret");
+        found.sort();
+        assert_eq!(found, [("secret".into(), "aGV5".into()), ("secret".into(), "hunter2".into())]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_survived(
+            text in "(\\PC|[\n :=\\-\\[\\]{}\"'$&*|>\\\\]|ExecStart=|services:|kind: Pod\n|command:){0,60}"
+        ) {
+            for name in ["x.service", "x.yaml"] {
+                let lines = text.split('\n').count() as u32;
+                if let Ok(launches) = read_manifest(name, &text) {
+                    for word in launches.iter().flat_map(|launch| &launch.words) {
+                        prop_assert!(word.line <= lines, "{word:?}");
+                    }
+                }
+            }
+        }
+    }
+}

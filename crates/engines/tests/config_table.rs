@@ -1,0 +1,221 @@
+//! The configuration in columns, from whole cases.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on must stop")]
+
+use std::path::{Path, PathBuf};
+
+use intriage_case::{
+    Case, HostSnapshot, LogText, ManifestText, Millis, Scrape, ScrapeOutcome, Source, layout,
+};
+use intriage_engines::{ConfigRow, Observed, RowVerdict, SettingValue, read};
+
+/// A busy vLLM 0.32 on CPU with this `cache_config_info`.
+fn vllm(labels: &str) -> Case {
+    let mut case = Case::default();
+    for i in 0..4_u64 {
+        let page = format!(
+            "process_start_time_seconds 1700000000\nvllm:num_requests_running{{engine=\"0\"}} 2\nvllm:num_requests_waiting{{engine=\"0\"}} 5\nvllm:prompt_tokens_total{{engine=\"0\"}} {}\nvllm:prefix_cache_queries_total{{engine=\"0\"}} 0\nvllm:cache_config_info{{{labels}}} 1\n",
+            100 * i
+        );
+        let at = Millis(1_700_000_100_000 + 1000 * i);
+        case.scrapes.push(Scrape { at, outcome: ScrapeOutcome::Body(page.into_bytes()) });
+    }
+    case.endpoints.insert("/version".into(), r#"{"version":"0.32.0"}"#.into());
+    case.endpoints.insert("/v1/models".into(), r#"{"data":[{"id":"m","max_model_len":8192}]}"#.into());
+    case
+}
+
+fn unit(text: &str) -> ManifestText {
+    ManifestText { name: "vllm.service".into(), changed: Some(Millis(1_700_000_050_000)), text: text.into() }
+}
+
+fn started(case: &mut Case, line: &str, environment: &str) {
+    let stat = "7 (vllm) S 1 7 7 0 -1 4194304 300 0 7 0 250 50 0 0 20 0 9 0 8851 1000 200 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 5 0 0 0 0 0";
+    let files = [
+        ("proc/7/stat", stat.to_owned()),
+        ("proc/7/cmdline", line.replace(' ', "\0")),
+        ("proc/7/environ", environment.to_owned()),
+    ];
+    let files = files.into_iter().map(|(name, text)| (name.to_owned(), text)).collect();
+    case.host = vec![HostSnapshot { at: Millis(1_700_000_100_000), files }];
+}
+
+fn row<'a>(observed: &'a Observed, name: &str) -> &'a ConfigRow {
+    observed
+        .table
+        .rows
+        .iter()
+        .find(|row| row.name == name)
+        .unwrap_or_else(|| panic!("{name}: {:#?}", observed.table))
+}
+
+#[test]
+fn a_process_started_with_another_value_than_its_unit_has_is_stale() {
+    let mut case = vllm("block_size=\"128\"");
+    case.manifests = vec![unit(
+        "[Service]\nExecStart=/opt/bin/vllm serve m \\\n --max-num-seqs 32 \\\n --max-model-len 8192\n",
+    )];
+    started(&mut case, "python3 /opt/bin/vllm serve m --max-num-seqs 2 --max-model-len 8192", "");
+    let observed = read(&case);
+    let stale = row(&observed, "--max-num-seqs");
+    assert_eq!(stale.verdict, RowVerdict::Stale, "{stale:#?}");
+    let asked = stale.requested.as_ref().unwrap();
+    assert_eq!(asked.value, SettingValue::Number(32.0));
+    assert_eq!(asked.from, Source::Manifest { file: "vllm.service".into(), line: 3 });
+    assert_eq!(stale.observed.as_ref().unwrap().value, SettingValue::Number(2.0));
+    assert_eq!(row(&observed, "--max-model-len").verdict, RowVerdict::Agrees);
+    assert!(observed.table.start.unwrap().is_older_than_manifest());
+}
+
+#[test]
+fn a_flag_the_unit_does_not_have_and_one_the_process_does_not_have_are_stale_too() {
+    let mut case = vllm("block_size=\"128\"");
+    case.manifests = vec![unit("[Service]\nExecStart=vllm serve m --max-num-seqs 32\n")];
+    started(&mut case, "python3 /opt/bin/vllm serve m --max-num-batched-tokens 512", "");
+    let observed = read(&case);
+    assert_eq!(row(&observed, "--max-num-seqs").verdict, RowVerdict::Stale);
+    assert_eq!(row(&observed, "--max-num-batched-tokens").verdict, RowVerdict::Stale);
+    // A variable filled in elsewhere may hold it.
+    case.manifests = vec![unit("[Service]\nExecStart=vllm serve m --max-num-seqs 32 $MORE\n")];
+    assert_ne!(row(&read(&case), "--max-num-batched-tokens").verdict, RowVerdict::Stale);
+}
+
+#[test]
+fn flags_given_by_hand_are_compared_with_the_process_too() {
+    let mut case = vllm("block_size=\"128\"");
+    case.command_line = Some("--max-num-seqs 32".into());
+    started(&mut case, "python3 /opt/bin/vllm serve m --max-num-seqs 2 --max-model-len 8192", "");
+    let observed = read(&case);
+    assert_eq!(row(&observed, "--max-num-seqs").verdict, RowVerdict::Stale);
+    assert_eq!(row(&observed, "--max-model-len").verdict, RowVerdict::Agrees);
+}
+
+#[test]
+fn a_log_that_names_only_what_is_no_default_proves_no_absence() {
+    let mut case = vllm("block_size=\"128\"");
+    case.manifests =
+        vec![unit("[Service]\nExecStart=vllm serve m --scheduling-policy fcfs --stream-interval 4\n")];
+    let log = "INFO non-default args: {'model': 'm', 'max_model_len': 8192}\n";
+    case.logs = vec![LogText { name: "server.log".into(), text: log.into() }];
+    let observed = read(&case);
+    assert_ne!(row(&observed, "--scheduling-policy").verdict, RowVerdict::Stale);
+    assert_eq!(row(&observed, "--stream-interval").verdict, RowVerdict::Stale);
+    assert_eq!(row(&observed, "--max-model-len").verdict, RowVerdict::Stale);
+}
+
+#[test]
+fn a_variable_that_beats_a_flag_is_named() {
+    let mut case = vllm("block_size=\"128\",kv_cache_memory_bytes=\"1073741824\"");
+    started(
+        &mut case,
+        "python3 /opt/bin/vllm serve m --kv-cache-memory-bytes 4G",
+        "VLLM_CPU_KVCACHE_SPACE=1\nVLLM_ATTENTION_BACKEND=FLASHINFER\n",
+    );
+    let observed = read(&case);
+    let memory = row(&observed, "--kv-cache-memory-bytes");
+    assert_eq!(memory.verdict, RowVerdict::Overridden, "{memory:#?}");
+    assert!(memory.says.contains("VLLM_CPU_KVCACHE_SPACE beats it"), "{}", memory.says);
+    let gone = row(&observed, "VLLM_ATTENTION_BACKEND");
+    assert_eq!(gone.verdict, RowVerdict::Dropped);
+    assert!(gone.says.contains("0.16.0") && gone.says.contains("--attention-backend"), "{}", gone.says);
+    assert_eq!(row(&observed, "VLLM_CPU_KVCACHE_SPACE").verdict, RowVerdict::Agrees);
+}
+
+#[test]
+fn a_feature_that_was_asked_for_and_is_off_is_auto_disabled() {
+    let mut case = vllm("enable_prefix_caching=\"False\"");
+    case.command_line = Some("vllm serve m --enable-prefix-caching --block-size 64".into());
+    let observed = read(&case);
+    let caching = row(&observed, "--enable-prefix-caching");
+    assert_eq!(caching.verdict, RowVerdict::AutoDisabled);
+    assert_eq!(caching.observed.as_ref().unwrap().value, SettingValue::Switch(false));
+    // Nothing of the server shows it.
+    assert_eq!(row(&observed, "--block-size").verdict, RowVerdict::Unknown);
+}
+
+#[test]
+fn the_log_tells_what_was_asked_for_apart_from_what_came_of_it() {
+    let mut case = vllm("block_size=\"16\",enable_prefix_caching=\"True\"");
+    let log = "INFO non-default args: {'model': 'm', 'block_size': 64, 'max_num_seqs': 4}\n\
+               INFO Initializing a V1 LLM engine (v0.32.0) with config: model='m', device_config=cpu, enable_prefix_caching=True\n";
+    case.logs = vec![LogText { name: "server.log".into(), text: log.into() }];
+    let observed = read(&case);
+    let size = row(&observed, "--block-size");
+    assert_eq!(
+        (size.verdict, size.requested.as_ref().unwrap().value.number()),
+        (RowVerdict::Overridden, Some(64.0))
+    );
+    assert_eq!(row(&observed, "--max-num-seqs").verdict, RowVerdict::Agrees);
+    assert_eq!(row(&observed, "--enable-prefix-caching").verdict, RowVerdict::Default);
+}
+
+#[test]
+fn a_flag_given_twice_is_overridden_by_the_last() {
+    let mut case = vllm("block_size=\"128\"");
+    case.command_line = Some("vllm serve m --max-num-seqs 32 --max-num-seqs 2".into());
+    let observed = read(&case);
+    let twice = row(&observed, "--max-num-seqs");
+    assert_eq!(twice.verdict, RowVerdict::Overridden);
+    assert_eq!(twice.requested.as_ref().unwrap().value, SettingValue::Number(32.0));
+}
+
+#[test]
+fn an_image_of_another_release_than_the_one_that_runs_is_stale() {
+    let mut case = vllm("block_size=\"128\"");
+    let text = "services:\n  llm:\n    image: vllm/vllm-openai:v0.31.0\n    command: [--max-num-seqs, '4']\n";
+    case.manifests = vec![ManifestText { name: "compose.yaml".into(), changed: None, text: text.into() }];
+    assert_eq!(row(&read(&case), "version").verdict, RowVerdict::Stale);
+    case.manifests[0].text = text.replace("v0.31.0", "v0.32.0");
+    assert_eq!(row(&read(&case), "version").verdict, RowVerdict::Agrees);
+}
+
+#[test]
+fn a_log_of_another_release_is_the_time_before() {
+    let mut case = vllm("block_size=\"128\"");
+    let old = "INFO Initializing a V1 LLM engine (v0.19.1) with config: model='m', max_seq_len=4096\n";
+    case.logs = vec![LogText { name: "old.log".into(), text: old.into() }];
+    let observed = read(&case);
+    let before = observed.before.unwrap();
+    assert_eq!((before.version.to_string().as_str(), before.file.as_str()), ("0.19.1", "old.log"));
+    assert_eq!(before.config.number(intriage_engines::Setting::ContextWindow), Some(4096.0));
+    assert!(!observed.log.present);
+    assert_eq!(observed.config.number(intriage_engines::Setting::ContextWindow), Some(8192.0));
+}
+
+/// Every recorded server did what it was asked to.
+#[test]
+fn no_recording_has_a_setting_that_is_not_in_force() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
+    let (mut seen, mut wrong) = (0, Vec::new());
+    for group in ["lab", "recordings", "h200", "unscored"] {
+        for folder in std::fs::read_dir(fixtures.join(group)).unwrap().map(|e| e.unwrap().path()) {
+            if !folder.join("truth.json").is_file() || about_configuration(&folder) {
+                continue;
+            }
+            let mut case = Case::default();
+            for file in files(&folder) {
+                let name = file.strip_prefix(&folder).unwrap().to_str().unwrap();
+                if layout::wants(name) {
+                    layout::add(&mut case, name, std::fs::read(&file).unwrap());
+                }
+            }
+            let observed = read(&case);
+            seen += usize::from(observed.table.asked);
+            let off = observed.table.rows.iter().filter(|row| row.is_off());
+            wrong.extend(off.map(|row| format!("{}: {}", folder.display(), row.says)));
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
+    assert!(seen >= 20, "{seen}");
+}
+
+fn about_configuration(folder: &Path) -> bool {
+    std::fs::read_to_string(folder.join("truth.json")).unwrap().contains("config-not-applied")
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for path in std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()) {
+        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
+    }
+    found
+}

@@ -1,0 +1,124 @@
+"""Live tests of `intriage check --host --manifest`: a real vLLM whose configuration is in force, overridden, or stale.
+
+    lab/config --intriage PATH [--keep]
+
+The override is the engine's own: on CPU vLLM reads VLLM_CPU_KVCACHE_SPACE after --kv-cache-memory-bytes and over it.
+Blocks of 8,192 tokens make that felt with ten clients: 1 GiB holds four requests, 4 GiB more than twenty.
+The last line is `N passed, N failed`; the exit status is 1 when anything failed.
+"""
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass, field
+
+from labkit.live import Tally, main, named
+from labkit.server import LAB, PYTHON, Server
+
+PORT = 8441
+WINDOW_S = 20
+TIME_LIMIT_S = WINDOW_S + 60
+CAUSE = "config-not-applied"
+LOAD = ["--clients", "10", "--class", "chat:prompt=64,max=64"]
+BLOCKS = ["--block-size", "8192", "--kv-cache-memory-bytes", "4G"]
+
+
+@dataclass
+class Run:
+    """One server: its flags and variables, what its unit says, and what should be told."""
+
+    name: str
+    flags: list
+    unit: list
+    space: int = 4
+    effect: str = ""
+    verdicts: dict = field(default_factory=dict)
+
+
+RUNS = (
+    Run("as-asked", BLOCKS, BLOCKS),
+    Run(
+        "overridden",
+        BLOCKS,
+        BLOCKS,
+        space=1,
+        effect="kv-capacity-limited-queue",
+        verdicts={"--kv-cache-memory-bytes": "overridden"},
+    ),
+    Run(
+        "stale",
+        ["--max-num-seqs", "2"],
+        ["--max-num-seqs", "32"],
+        effect="max-num-seqs-limited-queue",
+        verdicts={"--max-num-seqs": "stale"},
+    ),
+)
+
+
+def write_unit(path, run):
+    """The unit an administrator would have written; the process runs what lab/serve gives it beside."""
+    flags = ["--served-model-name", "smollm2-135m", "--host", "127.0.0.1", "--port", str(PORT), "--enforce-eager", *run.unit]
+    pairs = [" ".join(flags[i : i + 2]) for i in range(0, len(flags), 2)]
+    path.write_text(
+        "[Unit]\nDescription=A language model\n\n[Service]\n"
+        + "ExecStart=/opt/vllm/bin/vllm serve smollm2-135m \\\n    "
+        + " \\\n    ".join(pairs)
+        + "\nRestart=always\n"
+    )
+
+
+def check(binary, work, run, unit):
+    """One check under load: the verdict."""
+    command = [binary, "check", f"http://127.0.0.1:{PORT}", "--host", "--window", f"{WINDOW_S}s"]
+    command += ["--manifest", unit, "--save", work / f"{run.name}.case", "--format", "json", "--no-predict"]
+    load = [PYTHON, "-B", LAB / "load.py", "--port", str(PORT), "--duration", str(WINDOW_S + 8), *LOAD]
+    with subprocess.Popen(load, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as client:
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False)
+        finally:
+            client.terminate()
+    if "panicked at" in done.stderr or done.returncode not in (0, 1, 3):
+        raise AssertionError(f"exit {done.returncode}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def wrong(report, run):
+    """What is wrong with a verdict."""
+    found = [f["cause"] for f in report["findings"]]
+    rows = {row["name"]: row["verdict"] for row in report["config"]["rows"]}
+    off = {n: v for n, v in rows.items() if v in ("stale", "overridden", "dropped", "auto-disabled")}
+    if off != run.verdicts:
+        yield f"rows that are off: {off}, expected {run.verdicts}"
+    if not run.verdicts:
+        if CAUSE in found:
+            yield f"{CAUSE} is found with nothing wrong"
+        if not any(r["cause"] == CAUSE for r in report["ruled_out"]):
+            yield f"{CAUSE} is not ruled out"
+        return
+    if named(report) != CAUSE:
+        yield f"primary {named(report)}, not {CAUSE}"
+    if not any(f["cause"] == run.effect and f["effect_of"] == CAUSE for f in report["findings"]):
+        yield f"{run.effect} is not an effect of it: {found}"
+
+
+def run_all(binary, work):
+    """All runs."""
+    tally = Tally()
+    for run in RUNS:
+        env = {"VLLM_CPU_KVCACHE_SPACE": str(run.space)}
+        server = Server(work / f"{run.name}.log", PORT, run.flags, env)
+        try:
+            server.warm_up()
+            unit = work / "vllm.service"
+            write_unit(unit, run)
+            report = check(binary, work, run, unit)
+            told = [f for part in ("findings", "ruled_out") for f in report[part] if f["cause"] == CAUSE]
+            facts = told[0].get("for", told[0].get("because", [])) if told else []
+            tally.tell(run.name, report, list(wrong(report, run)), [fact["says"] for fact in facts])
+        finally:
+            server.stop()
+    return tally
+
+
+if __name__ == "__main__":
+    sys.exit(main(__doc__, "config", run_all))
