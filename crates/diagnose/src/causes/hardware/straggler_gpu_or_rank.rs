@@ -199,7 +199,10 @@ mod tests {
     fn an_idle_sibling_and_a_group_of_unknown_size_leave_it_open() {
         let idle = four(Card::h100().idle(345.0)).cards(&[slow(), Card::h100().idle(345.0)]);
         assert_eq!(idle.judge(&CAUSE).outcome, Outcome::CannotTell);
-        let unknown = Given::vllm("0.28.0").gauge(RequestsRunning, 8.0).cards(&[slow(), slow()]);
-        assert_eq!(unknown.judge(&CAUSE).outcome, Outcome::RuledOut, "two alike");
+        let fast = Card::h100().busy(1.0, 1755.0, ClockReasons(0));
+        let unknown = Given::vllm("0.28.0").gauge(RequestsRunning, 8.0).cards(&[slow(), fast]);
+        let j = unknown.judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::CannotTell, "{j:#?}");
+        assert!(j.missing[0].contains("on how many GPUs"), "{:?}", j.missing);
     }
 }
