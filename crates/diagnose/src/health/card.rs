@@ -21,6 +21,7 @@ pub(super) fn checks(gpu: &GpuReadings, thresholds: &Thresholds) -> Vec<Check> {
             load: gpu.under_load(card),
             nvlink_errors: gpu.nvlink_errors(card),
             alone: gpu.cards.len() == 1,
+            source: &gpu.source,
             thresholds,
         };
         all.extend(LOOKS.iter().filter(|(_, of, _)| of.has(card)).map(|(check, _, look)| {
@@ -71,12 +72,18 @@ pub(super) struct Seen<'a> {
     load: Option<UnderLoad>,
     pub(super) nvlink_errors: Option<u64>,
     pub(super) alone: bool,
+    source: &'a str,
     pub(super) thresholds: &'a Thresholds,
 }
 
 impl Seen<'_> {
     fn is_amd(&self) -> bool {
         self.card.vendor == Some(GpuVendor::Amd)
+    }
+
+    /// Whether it was the driver's library, which tells of everything the card has.
+    pub(super) fn by_the_library(&self) -> bool {
+        self.source.starts_with("NVML")
     }
 }
 
@@ -99,7 +106,11 @@ pub(super) fn wrong(state: State, says: impl Into<String>, remedy: &str) -> Look
 }
 
 fn clocks(seen: &Seen<'_>) -> Look {
-    let Some((now, most)) = seen.card.sm_clock.both() else { return unknown("no clocks were told") };
+    let Some((now, most)) = seen.card.sm_clock.both() else {
+        return unknown(seen.card.sm_clock.now.map_or("no clocks were told".to_owned(), |now| {
+            format!("SM {:.0} MHz; the highest it has was not told", now.get() / 1e6)
+        }));
+    };
     let of = |clock: Hertz| format!("SM {:.0} of {:.0} MHz", clock.get() / 1e6, most.get() / 1e6);
     let Some(load) = &seen.load else {
         let low = now.get() < seen.thresholds.get(Limit::ClockDrop) * most.get();
@@ -242,8 +253,8 @@ fn memory(seen: &Seen<'_>) -> Look {
         return unknown("no memory was told");
     };
     let held = match seen.card.processes.as_deref() {
-        // Only some sources list processes at all.
-        None if seen.is_amd() => String::new(),
+        // Exporters and the kernel list none at all.
+        None if !seen.by_the_library() && !seen.source.starts_with("nvidia-smi") => String::new(),
         None => "; processes are hidden here".to_owned(),
         Some([]) => "; no process computes".to_owned(),
         Some(processes) => {
@@ -261,6 +272,9 @@ fn memory(seen: &Seen<'_>) -> Look {
 }
 
 fn modes(seen: &Seen<'_>) -> Look {
+    if (&seen.card.compute_mode, seen.card.persistence, seen.card.mig) == (&None, None, None) {
+        return unknown("modes were not told");
+    }
     let mode = seen.card.compute_mode.as_deref().unwrap_or("unknown");
     if mode == "Prohibited" {
         return wrong(State::Bad, "compute mode Prohibited: nothing can run", "nvidia-smi -c 0");

@@ -52,7 +52,7 @@ pub(super) fn nvlinks(seen: &Seen<'_>) -> Look {
     let links = &seen.card.nvlinks;
     let up = links.iter().filter(|l| l.active == Some(true)).count();
     if links.is_empty() {
-        return good("no NVLink");
+        return if seen.by_the_library() { good("no NVLink") } else { unknown("NVLinks were not told") };
     }
     if up == 0 {
         return if seen.alone {
