@@ -3,10 +3,10 @@
 //! | evidence | rule |
 //! |---|---|
 //! | another server: other target, other machine, or scraped at the same time by nothing that shows it is the same process | kept apart, as a replica |
-//! | metrics, host, client's requests | all, in order of time |
+//! | metrics, pages of GPU exporters, host, client's requests | all, in order of time |
 //! | logs | all; a log that continues another of its name replaces it |
 //! | ways to the server, inventory, notes | all |
-//! | endpoints, command line, model files, GPU texts | where they differ the later one, and it is said |
+//! | endpoints, command line, manifests, model files, GPU texts | where they differ the later one, and it is said |
 //! | GPU survey | the one with more samples, and it is said |
 //! | intent | the first one that has objectives, and it is said where another differs |
 

@@ -129,3 +129,45 @@ proptest! {
         prop_assert_eq!(count(&twice.case), wanted.len());
     }
 }
+
+#[test]
+fn no_file_of_either_case_is_lost() {
+    let names = [
+        "metrics/10.txt",
+        "endpoints/v1__models.json",
+        "server.log",
+        "cmdline.txt",
+        "dmon.txt",
+        "smi_q.txt",
+        "smi_q_before.txt",
+        "smi.csv",
+        "amd_static.json",
+        "amd_metric.json",
+        "amd_metric_before.json",
+        "dcgm/10.txt",
+        "gpu.json",
+        "manifests/5/vllm.service",
+        "host/10/proc/stat",
+        "model/config.json",
+        "path.json",
+        "client.jsonl",
+    ];
+    let content = |name: &str| match name {
+        "gpu.json" => r#"{"source":"NVML 13","cards":[]}"#,
+        "path.json" => r#"[{"url":"http://x","route":"via","resolved":{"a":1,"aaaa":0,"took":0.25}}]"#,
+        "client.jsonl" => "{\"sent\":5,\"ok\":true}\n",
+        "model/config.json" => "{}",
+        _ => "process_start_time_seconds 7\n",
+    };
+    for name in names {
+        let mut with = scraped("http://a", &[50], 7);
+        assert!(layout::add(&mut with, name, content(name).into()), "{name}");
+        for parts in [
+            vec![("with", with.clone()), ("bare", scraped("http://a", &[70], 7))],
+            vec![("bare", scraped("http://a", &[1], 7)), ("with", with)],
+        ] {
+            let files = layout::files(&merged(parts).case);
+            assert!(files.iter().any(|(kept, _)| kept == name), "{name} is not among the files");
+        }
+    }
+}

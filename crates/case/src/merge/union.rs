@@ -1,24 +1,20 @@
 //! Puts two cases of one server together.
 
-use crate::{Case, LogText};
+use crate::{Case, LogText, Millis, Scrape};
 
 /// Adds a later case to an earlier one of the same server.
-pub(super) fn add(into: &mut (String, Case), name: &str, from: Case, unmerged: &mut Vec<String>) {
+pub(super) fn add(into: &mut (String, Case), name: &str, mut from: Case, unmerged: &mut Vec<String>) {
     let (known, case) = into;
     let mut tell = |what: String| unmerged.push(format!("{what} of {known} and {name} differ"));
     if case.scrapes.is_empty() {
         case.target = from.target;
     }
-    for scrape in from.scrapes {
-        match case.scrapes.iter().find(|s| s.at == scrape.at) {
-            Some(same) if *same == scrape => {}
-            Some(_) => tell(format!("the metrics at {}: the first is kept; those", scrape.at.0)),
-            None => {
-                let place = case.scrapes.partition_point(|s| s.at <= scrape.at);
-                case.scrapes.insert(place, scrape);
-            }
-        }
-    }
+    add_scrapes(&mut case.scrapes, from.scrapes, |at| {
+        tell(format!("the metrics at {}: the first is kept; those", at.0));
+    });
+    add_scrapes(&mut case.gpu.dcgm, std::mem::take(&mut from.gpu.dcgm), |at| {
+        tell(format!("dcgm/{}: the first is kept; the pages", at.0));
+    });
     for (path, body) in from.endpoints {
         if let Some(before) = case.endpoints.insert(path.clone(), body)
             && before != case.endpoints[&path]
@@ -30,8 +26,18 @@ pub(super) fn add(into: &mut (String, Case), name: &str, from: Case, unmerged: &
         add_log(case, log);
     }
     later(&mut case.command_line, from.command_line, || tell("the later is kept; the command lines".into()));
-    later(&mut case.gpu.dmon, from.gpu.dmon, || tell("dmon.txt: the later is kept; those".into()));
-    later(&mut case.gpu.smi_q, from.gpu.smi_q, || tell("smi_q.txt: the later is kept; those".into()));
+    for ((text, known), (_, new)) in case.gpu.texts_mut().zip(from.gpu.texts_mut()) {
+        later(known, new.take(), || tell(format!("{text}: the later is kept; those")));
+    }
+    for manifest in from.manifests {
+        let file = manifest.name.clone();
+        if case.manifests.iter().any(|m| m.name == file && m.text != manifest.text) {
+            tell(format!("{file}: the later is kept; the manifests"));
+        }
+        if let Err(why) = case.add_manifest(manifest) {
+            tell(format!("{file} was left out ({why}); the manifests"));
+        }
+    }
     later(&mut case.model, from.model, || tell("model: the later is kept; the files".into()));
     match (&case.gpu.survey, from.gpu.survey) {
         (None, survey) => case.gpu.survey = survey,
@@ -68,6 +74,20 @@ pub(super) fn add(into: &mut (String, Case), name: &str, from: Case, unmerged: &
     extend_new(&mut case.collected, from.collected);
     extend_new(&mut case.notes, from.notes);
     case.redacted &= from.redacted;
+}
+
+/// All pages in order of time; tells of two that differ at one time.
+fn add_scrapes(known: &mut Vec<Scrape>, new: Vec<Scrape>, mut tell: impl FnMut(Millis)) {
+    for scrape in new {
+        match known.iter().find(|s| s.at == scrape.at) {
+            Some(same) if *same == scrape => {}
+            Some(_) => tell(scrape.at),
+            None => {
+                let place = known.partition_point(|s| s.at <= scrape.at);
+                known.insert(place, scrape);
+            }
+        }
+    }
 }
 
 /// The later value, where there is one; tells where it replaces another.
