@@ -59,7 +59,8 @@ fn nvidia_smi_speaks_where_its_library_cannot_be_had() {
         .filter(|c| c["state"] == "bad" || c["state"] == "attention")
         .collect();
     assert!(alarms.is_empty(), "an idle card: {alarms:?}");
-    let case = intriage_observe::open(&folder.path().join("m.case")).unwrap();
+    let case = intriage_observe::open(&folder.path().join("m.case"))
+        .unwrap_or_else(|why| panic!("{why}: {}", stderr(&output)));
     assert!(case.gpu.smi_q.is_some() && case.gpu.smi_q_before.is_some() && case.gpu.smi_csv.is_some());
 }
 

@@ -13,7 +13,7 @@ use crate::kernel_log;
 const COUNTERS_EVERY: Duration = Duration::from_secs(1);
 
 /// How long each may take to begin and to end beside the window. A driver with a broken card may never answer.
-const GRACE: Duration = Duration::from_secs(3);
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Most bytes of a survey of the GPUs: its samples are limited, and a card's state has some kilobytes.
 const MOST_SURVEY: usize = 16 << 20;

@@ -13,7 +13,7 @@ use intriage_engines::{GpuText, recognise_gpu_text};
 use crate::command::{self, Running};
 
 /// One look with a tool: seconds where the driver has to be woken first, and about 15 kB a card.
-const LOOK_TIME: Duration = Duration::from_secs(5);
+const LOOK_TIME: Duration = Duration::from_secs(4);
 const LOOK_BYTES: usize = 4 << 20;
 
 /// Samples: about 100 bytes a card and line, so an hour of sixteen cards fits.
