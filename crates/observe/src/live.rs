@@ -193,7 +193,8 @@ async fn confirm_failure(watch: &Watch, client: &Client, path: &str, case: &mut 
         }
         tokio::time::sleep(watch.interval.min(Duration::from_secs(1))).await;
         let outcome = scrape(watch, client, path).await;
-        case.scrapes.push(Scrape { at: clock::now(), outcome });
+        let at = clock::after(case.scrapes.last().map(|s| s.at));
+        case.scrapes.push(Scrape { at, outcome });
     }
 }
 
@@ -231,7 +232,8 @@ async fn keep_scraping(
         let outcome = scrape(watch, client, path).await;
         let took = asked.elapsed();
         failed += usize::from(matches!(outcome, ScrapeOutcome::Failed(_)));
-        case.scrapes.push(Scrape { at: clock::now(), outcome });
+        let at = clock::after(case.scrapes.last().map(|s| s.at));
+        case.scrapes.push(Scrape { at, outcome });
         let done = case.scrapes.len();
         on_progress(Progress::Scraped { done, failed, elapsed: started.elapsed(), took });
         if last {

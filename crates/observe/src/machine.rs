@@ -119,7 +119,7 @@ impl MachineWatch {
 fn outcome(snapshots: &[HostSnapshot], size: usize) -> Gathered {
     let denied = snapshots.first().map_or(0, denied);
     let hidden = (denied > 0)
-        .then(|| format!("{denied} files of the kernel may not be read by this user; root would add them"));
+        .then(|| format!("files of the kernel that this user may not read: {denied}; root would add them"));
     let full = (size >= MOST_BYTES).then(|| "looking ended when its budget was used up".to_owned());
     let why: Vec<String> = hidden.into_iter().chain(full).collect();
     if why.is_empty() { Gathered::Whole } else { Gathered::Partly { why: why.join("; ") } }

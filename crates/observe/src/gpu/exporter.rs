@@ -49,7 +49,8 @@ impl DcgmWatch {
                     Err(error) => ScrapeOutcome::Failed(error.to_string()),
                 };
                 if pages.len() < MOST_PAGES {
-                    pages.push(Scrape { at: clock::now(), outcome });
+                    let at = clock::after(pages.last().map(|page: &Scrape| page.at));
+                    pages.push(Scrape { at, outcome });
                 }
                 due += EVERY;
                 if stopped.recv_timeout(due.saturating_duration_since(Instant::now()))

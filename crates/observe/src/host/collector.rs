@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use intriage_case::HostSnapshot;
+use intriage_case::{HostSnapshot, Millis};
 use thiserror::Error;
 
 use super::gather::Gather;
@@ -38,6 +38,7 @@ pub struct Collector {
     amd_cards: Vec<String>,
     missing: BTreeSet<String>,
     since_search: u32,
+    looked: Option<Millis>,
     buffer: Vec<u8>,
 }
 
@@ -57,6 +58,7 @@ impl Collector {
             amd_cards: Vec::new(),
             missing: BTreeSet::new(),
             since_search: 0,
+            looked: None,
             buffer: Vec::new(),
         })
     }
@@ -74,7 +76,9 @@ impl Collector {
 
     /// Everything. Takes some milliseconds, and on machines of several NUMA nodes up to 0.2 s a serving process.
     pub fn snapshot_full(&mut self) -> HostSnapshot {
-        let at = clock::now();
+        // The last look of a window may come right after one that was due.
+        let at = clock::after(self.looked);
+        self.looked = Some(at);
         let mut gather = Gather::new(&self.root, std::mem::take(&mut self.buffer));
         process::refresh(&gather, &mut self.watched, &self.named);
         self.since_search = 0;
@@ -94,7 +98,9 @@ impl Collector {
 
     /// What changes. A process that appeared since is taken whole.
     pub fn snapshot_counters(&mut self) -> HostSnapshot {
-        let at = clock::now();
+        // The last look of a window may come right after one that was due.
+        let at = clock::after(self.looked);
+        self.looked = Some(at);
         let mut gather = Gather::new(&self.root, std::mem::take(&mut self.buffer));
         let mut new = Vec::new();
         self.since_search += 1;

@@ -67,6 +67,7 @@ mod tests {
         let watch = HostWatch::start(Duration::from_mins(1)).unwrap();
         let snapshots = watch.stop().unwrap();
         assert_eq!(snapshots.len(), 2);
+        assert!(snapshots[0].at < snapshots[1].at, "a case names them by their time");
         assert!(snapshots[0].text("proc/meminfo").is_some() && snapshots[1].text("proc/stat").is_some());
     }
 }
