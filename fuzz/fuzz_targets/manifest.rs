@@ -6,7 +6,8 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
-    let lines = text.split('\n').count() as u32;
+    // A carriage return alone ends a line in YAML.
+    let lines = text.split(['\n', '\r']).count() as u32;
     for name in ["vllm.service", "deploy.yaml"] {
         match read_manifest(name, &text) {
             Ok(launches) => {
