@@ -31,14 +31,8 @@ const MAX_MANIFEST: u64 = 16 << 20;
 #[derive(Default, Serialize, Deserialize)]
 struct Manifest {
     schema: String,
-    #[serde(default)]
-    target: Target,
-    #[serde(default)]
-    intent: Intent,
-    #[serde(default)]
-    collected: Vec<Collected>,
-    #[serde(default)]
-    notes: Vec<String>,
+    #[serde(flatten)]
+    about: About,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     redacted: bool,
     /// Each with a name, and with neither a schema nor replicas of its own.
@@ -46,9 +40,9 @@ struct Manifest {
     replicas: Vec<ReplicaManifest>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct ReplicaManifest {
-    name: String,
+/// What a case and each of its replicas have of their own.
+#[derive(Default, Serialize, Deserialize)]
+struct About {
     #[serde(default)]
     target: Target,
     #[serde(default)]
@@ -59,23 +53,20 @@ struct ReplicaManifest {
     notes: Vec<String>,
 }
 
-impl Manifest {
+#[derive(Serialize, Deserialize)]
+struct ReplicaManifest {
+    name: String,
+    #[serde(flatten)]
+    about: About,
+}
+
+impl About {
     fn of(case: &Case) -> Self {
-        let replica = |replica: &Replica| ReplicaManifest {
-            name: replica.name.clone(),
-            target: replica.case.target.clone(),
-            intent: replica.case.intent.clone(),
-            collected: replica.case.collected.clone(),
-            notes: replica.case.notes.clone(),
-        };
         Self {
-            schema: SCHEMA.to_owned(),
             target: case.target.clone(),
             intent: case.intent.clone(),
             collected: case.collected.clone(),
             notes: case.notes.clone(),
-            redacted: case.redacted,
-            replicas: case.replicas.iter().map(replica).collect(),
         }
     }
 
@@ -84,14 +75,28 @@ impl Manifest {
         case.intent = self.intent;
         case.collected = self.collected;
         case.notes = self.notes;
+    }
+}
+
+impl Manifest {
+    fn of(case: &Case) -> Self {
+        let replica = |r: &Replica| ReplicaManifest { name: r.name.clone(), about: About::of(&r.case) };
+        Self {
+            schema: SCHEMA.to_owned(),
+            about: About::of(case),
+            redacted: case.redacted,
+            replicas: case.replicas.iter().map(replica).collect(),
+        }
+    }
+
+    fn put(self, case: &mut Case) {
+        self.about.put(case);
         case.redacted = self.redacted;
         for part in self.replicas {
             // A name that is none, or one too many, has no place.
-            let Some(replica) = case.replica_mut(&part.name) else { continue };
-            replica.target = part.target;
-            replica.intent = part.intent;
-            replica.collected = part.collected;
-            replica.notes = part.notes;
+            if let Some(replica) = case.replica_mut(&part.name) {
+                part.about.put(replica);
+            }
         }
     }
 }
