@@ -12,7 +12,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 
-from labkit.live import Tally, main, named
+from labkit.live import Tally, facts_about, main, named
 from labkit.server import LAB, PYTHON, Server
 
 PORT = 8441
@@ -57,7 +57,7 @@ RUNS = (
 
 def write_unit(path, run):
     """The unit an administrator would have written; the process runs what lab/serve gives it beside."""
-    flags = ["--served-model-name", "smollm2-135m", "--host", "127.0.0.1", "--port", str(PORT), "--enforce-eager", *run.unit]
+    flags = ["--served-model-name", "smollm2-135m", "--host", "127.0.0.1", "--port", str(PORT), *run.unit, "--enforce-eager"]
     pairs = [" ".join(flags[i : i + 2]) for i in range(0, len(flags), 2)]
     path.write_text(
         "[Unit]\nDescription=A language model\n\n[Service]\n"
@@ -111,10 +111,13 @@ def run_all(binary, work):
             server.warm_up()
             unit = work / "vllm.service"
             write_unit(unit, run)
-            report = check(binary, work, run, unit)
-            told = [f for part in ("findings", "ruled_out") for f in report[part] if f["cause"] == CAUSE]
-            facts = told[0].get("for", told[0].get("because", [])) if told else []
-            tally.tell(run.name, report, list(wrong(report, run)), [fact["says"] for fact in facts])
+            tally.judge(
+                run.name,
+                server,
+                lambda run=run, unit=unit: check(binary, work, run, unit),
+                lambda report, run=run: wrong(report, run),
+                lambda report: facts_about(report, CAUSE),
+            )
         finally:
             server.stop()
     return tally

@@ -12,7 +12,7 @@ import pathlib
 import subprocess
 import sys
 
-from labkit.live import Tally, main, named
+from labkit.live import Tally, facts_about, main, named
 from labkit.server import LAB, PYTHON, LabError, Server, session_processes
 
 PORT = 8439
@@ -40,7 +40,7 @@ def quota_group():
 @contextlib.contextmanager
 def alone(_server):
     """Nothing is wrong."""
-    yield
+    yield ()
 
 
 @contextlib.contextmanager
@@ -53,7 +53,7 @@ def quota(server):
         processes = session_processes(os.getsid(server.pid))
         for pid in processes:
             (folder / "cgroup.procs").write_text(str(pid))
-        yield
+        yield ()
     finally:
         for pid in (folder / "cgroup.procs").read_text().split():
             with contextlib.suppress(OSError):
@@ -66,7 +66,7 @@ def neighbours(_server):
     """Four loops that want every core."""
     loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
     try:
-        yield
+        yield [loop.pid for loop in loops]
     finally:
         for loop in loops:
             loop.kill()
@@ -113,11 +113,15 @@ def run(binary, work):
         server.warm_up()
         for name, fault, faults in RUNS:
             server.wait_until_empty()
-            with fault(server):
-                report = check(binary, work, name)
-            told = [f for part in ("findings", "ruled_out") for f in report[part] if f["cause"] == CAUSE]
-            facts = told[0].get("for", told[0].get("because", [])) if told else []
-            tally.tell(name, report, list(faults(report)), [fact["says"] for fact in facts])
+            with fault(server) as loops:
+                tally.judge(
+                    name,
+                    server,
+                    lambda name=name: check(binary, work, name),
+                    faults,
+                    lambda report: facts_about(report, CAUSE),
+                    loops,
+                )
     finally:
         server.stop()
     return tally

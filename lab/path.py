@@ -134,8 +134,13 @@ def run(binary, work):
         for name, buffering, faults in RUNS:
             nginx.serve(buffering)
             server.wait_until_empty()
-            report, saved, code = check(binary, work, name)
-            tally.tell(name, report, list(faults(report, saved, code)))
+            kept = {}
+
+            def attempt(name=name, kept=kept):
+                report, kept["saved"], kept["code"] = check(binary, work, name)
+                return report
+
+            tally.judge(name, server, attempt, lambda r, faults=faults, kept=kept: faults(r, **kept))
     finally:
         try:
             nginx.stop()

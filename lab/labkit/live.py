@@ -6,17 +6,43 @@ import pathlib
 import shutil
 import tempfile
 
+from labkit.others import Others
+
+TRIES = 3
+
 
 def named(report):
     """The primary cause of a verdict, or None."""
     return (report["verdict"].get("primary") or {}).get("cause")
 
 
+def facts_about(report, cause):
+    """What a verdict says for a cause, or why it is ruled out."""
+    told = [f for part in ("findings", "ruled_out") for f in report[part] if f["cause"] == cause]
+    facts = told[0].get("for", told[0].get("because", [])) if told else []
+    return [fact["says"] for fact in facts]
+
+
 class Tally:
     """What passed and what failed, told as it comes."""
 
     def __init__(self):
-        self.passed = self.failed = 0
+        self.passed = self.failed = self.unjudged = 0
+
+    def judge(self, name, server, attempt, faults, facts=lambda report: (), fault=()):
+        """`attempt()` gives a report; `faults(report)` what is wrong with it. A wrong one is only held against
+        intriage if the rest of the machine (without the processes in `fault`) was quiet meanwhile; else it is tried again."""
+        for _ in range(TRIES):
+            with Others(server, fault) as others:
+                report = attempt()
+            reasons = list(faults(report))
+            if not reasons or not others.too_many():
+                self.tell(name, report, reasons, facts(report))
+                return
+            told = f"others took {others.share:.0%} of the CPUs: {'; '.join(reasons)}"
+            print(f"again {name}: {told}", flush=True)
+        self.unjudged += 1
+        print(f"NOT JUDGED {name}: the machine was busy {TRIES} times", flush=True)
 
     def tell(self, name, report, reasons, facts=()):
         """One verdict: its answer, the facts behind it, and what is wrong with it."""
@@ -39,9 +65,10 @@ def main(doc, name, run):
     # Servers that run as another user keep their temporary files here.
     work.chmod(0o755)
     tally = run(binary, work)
-    if args.keep or tally.failed:
+    if args.keep or tally.failed or tally.unjudged:
         print(f"logs and cases are in {work}")
     else:
         shutil.rmtree(work)
-    print(f"{tally.passed} passed, {tally.failed} failed", flush=True)
+    busy = f", {tally.unjudged} not judged (busy machine)" if tally.unjudged else ""
+    print(f"{tally.passed} passed, {tally.failed} failed{busy}", flush=True)
     return 1 if tally.failed else 0

@@ -256,6 +256,9 @@ pub struct Finding {
     pub missing: Vec<String>,
     /// The finding this one follows from, if it is only an effect.
     pub effect_of: Option<String>,
+    /// The finding this one stands behind: demand that drove the server into that limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drives: Option<String>,
 }
 
 /// A cause that does not hold.

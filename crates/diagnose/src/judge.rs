@@ -11,7 +11,7 @@ use crate::diagnosis::{
 };
 use crate::evidence::Evidence;
 use crate::objectives::judge_objectives;
-use crate::rank::{Held, rank};
+use crate::rank::{Held, rank, split_unfelt_demand};
 use crate::segments::segments;
 use crate::silence::Silence;
 use crate::thresholds::{Limit, Thresholds};
@@ -26,7 +26,9 @@ pub fn diagnose(case: &Case, thresholds: &Thresholds) -> Diagnosis {
     for cause in catalogue() {
         let judgement = (cause.judge)(&e);
         match judgement.outcome {
-            Outcome::Confirmed | Outcome::Likely => held.push(Held { cause, judgement, effect_of: None }),
+            Outcome::Confirmed | Outcome::Likely => {
+                held.push(Held { cause, judgement, effect_of: None, drives: None });
+            }
             Outcome::RuledOut => {
                 ruled_out.push(RuledOut { cause: cause.id.into(), because: judgement.against });
             }
@@ -42,6 +44,8 @@ pub fn diagnose(case: &Case, thresholds: &Thresholds) -> Diagnosis {
     let ids: Vec<&str> = held.iter().map(|h| h.cause.id).collect();
     let benign = benign(&e, &ids);
     let (harmless, held) = split_by_objectives(&e, held, &objectives);
+    let missed = objectives.iter().any(|o| o.met == Some(false));
+    let (unfelt_demand, held) = if missed { (Vec::new(), held) } else { split_unfelt_demand(&e, held) };
     let held = rank(&e, held);
     let verdict = verdict(&e, &held, &cannot_tell, &objectives);
     let mut notes = observed.notes.clone();
@@ -49,6 +53,10 @@ pub fn diagnose(case: &Case, thresholds: &Thresholds) -> Diagnosis {
     notes.extend(unfelt(&e));
     notes.extend(harmless.iter().map(|h| {
         format!("{} (every stated objective is met, so this is a note): {}", h.cause.id, h.judgement.says)
+    }));
+    notes.extend(unfelt_demand.iter().map(|h| {
+        let felt = h.judgement.impact.as_ref().map_or("", |i| i.says.as_str());
+        format!("{} (hardly felt, so this is a note): {}; {felt}", h.cause.id, h.judgement.says)
     }));
     let remedies = held
         .first()
@@ -112,7 +120,8 @@ fn verdict(
         return Verdict { status: Status::CannotTell, answer: why, primary: none, runner_up: None };
     }
     if let Some(first) = held.first() {
-        let runner_up = held.iter().skip(1).find(|h| h.effect_of.is_none()).map(|h| RunnerUp {
+        let rival = |h: &&Held| h.effect_of.is_none() && h.drives.is_none();
+        let runner_up = held.iter().skip(1).find(rival).map(|h| RunnerUp {
             cause: h.cause.id.into(),
             confidence: h.judgement.confidence,
             says: h.judgement.says.clone(),
@@ -344,6 +353,7 @@ fn finding(held: Held) -> Finding {
         against: j.against,
         missing: j.missing,
         effect_of: held.effect_of.map(str::to_owned),
+        drives: held.drives.map(str::to_owned),
     }
 }
 

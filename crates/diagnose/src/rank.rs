@@ -1,6 +1,6 @@
 //! Which finding comes first: by the time it explains, upstream before downstream.
 
-use crate::causes::Cause;
+use crate::causes::{Cause, Class};
 use crate::diagnosis::{ImpactOn, Outcome};
 use crate::evidence::Evidence;
 use crate::thresholds::Limit;
@@ -13,7 +13,14 @@ pub(crate) struct Held {
     pub(crate) judgement: Judgement,
     /// The held cause this one is an effect of.
     pub(crate) effect_of: Option<&'static str>,
+    /// The limit this one drove the server into.
+    pub(crate) drives: Option<&'static str>,
 }
+
+/// More is asked than before. Where the server ran into a limit, that limit is the answer, and this is what stands behind it.
+const DEMAND: [&str; 1] = ["workload-mix-shift"];
+/// The classes of such limits: what growing demand reaches, and a change on the server moves.
+const LIMITS: [Class; 4] = [Class::Queueing, Class::Prefill, Class::Decode, Class::Memory];
 
 /// Orders held causes: the primary first, then by weight; marks effects of others.
 pub(crate) fn rank(e: &Evidence<'_>, mut held: Vec<Held>) -> Vec<Held> {
@@ -24,14 +31,40 @@ pub(crate) fn rank(e: &Evidence<'_>, mut held: Vec<Held>) -> Vec<Held> {
             .then(sure(b).total_cmp(&sure(a)))
             .then(a.cause.id.cmp(b.cause.id))
     });
-    let Some(top) = held.first().map(|h| h.cause.id) else { return held };
+    let Some(top) = limit_before_demand(&held).or_else(|| held.first().map(|h| h.cause.id)) else {
+        return held;
+    };
     let primary = most_upstream(&held, top);
     if let Some(at) = held.iter().position(|h| h.cause.id == primary) {
         let first = held.remove(at);
         held.insert(0, first);
     }
     mark_effects(&mut held);
+    if let Some(limit) = held.first().filter(|h| is_limit(h)).map(|h| h.cause) {
+        for driver in held.iter_mut().filter(|h| DEMAND.contains(&h.cause.id) && h.effect_of.is_none()) {
+            driver.drives = Some(limit.id);
+        }
+    }
     held
+}
+
+/// Where demand would come first: the weightiest limit, which then comes before it.
+fn limit_before_demand(held: &[Held]) -> Option<&'static str> {
+    held.first().filter(|h| DEMAND.contains(&h.cause.id))?;
+    held.iter().find(|h| is_limit(h)).map(|h| h.cause.id)
+}
+
+fn is_limit(held: &Held) -> bool {
+    LIMITS.contains(&held.cause.class)
+}
+
+/// Takes out demand that grew and is hardly felt, and that drove the server into no limit: it is no finding.
+pub(crate) fn split_unfelt_demand(e: &Evidence<'_>, held: Vec<Held>) -> (Vec<Held>, Vec<Held>) {
+    let limited = held.iter().any(is_limit);
+    held.into_iter().partition(|h| {
+        let share = h.judgement.impact.as_ref().map_or(0.0, |i| i.share.get());
+        !limited && DEMAND.contains(&h.cause.id) && share < e.limit(Limit::WorthNaming)
+    })
 }
 
 /// Not serving outranks failing, failing outranks slowness. Then what is confirmed and worth naming

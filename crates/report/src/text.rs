@@ -145,11 +145,12 @@ impl Page {
         if !effects.is_empty() {
             self.list("Effects", std::iter::once(effects.join(", ").as_str()));
         }
-        let also: Vec<String> = rest()
-            .filter(|f| f.effect_of.is_none())
-            .map(|f| format!("{} ({}): {}", f.cause, outcome(f.outcome), f.says))
-            .collect();
-        self.list("Also", also.iter().map(String::as_str));
+        let told = |wanted: &dyn Fn(&Finding) -> bool| -> Vec<String> {
+            let rest = rest().filter(|f| f.effect_of.is_none() && wanted(f));
+            rest.map(|f| format!("{} ({}): {}", f.cause, outcome(f.outcome), f.says)).collect()
+        };
+        self.list("Behind it", told(&|f| f.drives.is_some()).iter().map(String::as_str));
+        self.list("Also", told(&|f| f.drives.is_none()).iter().map(String::as_str));
         self.line("");
     }
 

@@ -11,6 +11,7 @@ mod client;
 pub mod engine;
 pub mod faults;
 mod fleet;
+pub mod founding;
 pub mod metrics;
 mod outcome;
 mod random;

@@ -1,5 +1,7 @@
 //! What is asked of the server: when, how long, how alike.
 
+use std::ops::Range;
+
 mod arrivals;
 mod lengths;
 pub mod trace;
@@ -40,6 +42,8 @@ pub struct Class {
     pub priority: i32,
     /// The client gives up after this time.
     pub patience: Option<Seconds>,
+    /// Only what is sent in this time, from the start of the load, is of this class.
+    pub during: Option<Range<Seconds>>,
 }
 
 /// Text that many prompts begin with.
@@ -72,7 +76,14 @@ impl Class {
             adapters: 0,
             priority: 0,
             patience: None,
+            during: None,
         }
+    }
+
+    /// How often, against the other classes, at a time.
+    fn share_at(&self, at: Seconds) -> f64 {
+        let present = self.during.as_ref().is_none_or(|time| time.contains(&at));
+        if present { self.share } else { 0.0 }
     }
 }
 
@@ -127,7 +138,7 @@ impl Source {
     fn draw(&mut self, arrival: Nanos) -> Planned {
         self.drawn += 1;
         let id = RequestId(self.drawn);
-        let Some(class) = self.pick() else {
+        let Some(class) = self.pick(arrival.seconds()) else {
             return Planned { request: Self::smallest(id, arrival), patience: None };
         };
         let class = class.clone();
@@ -156,11 +167,11 @@ impl Source {
         Planned { request, patience: class.patience.map(Nanos::from_seconds) }
     }
 
-    fn pick(&mut self) -> Option<&Class> {
-        let total: f64 = self.classes.iter().map(|c| c.share).sum();
+    fn pick(&mut self, at: Seconds) -> Option<&Class> {
+        let total: f64 = self.classes.iter().map(|c| c.share_at(at)).sum();
         let mut left = if self.classes.len() > 1 { self.lengths.unit() * total } else { 0.0 };
         let found = self.classes.iter().position(|c| {
-            left -= c.share;
+            left -= c.share_at(at);
             left < 0.0
         });
         self.classes.get(found.unwrap_or(0))

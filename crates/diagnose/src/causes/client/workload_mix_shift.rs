@@ -202,6 +202,32 @@ mod tests {
     }
 
     #[test]
+    fn a_shift_hardly_felt_is_a_note_unless_an_objective_is_missed() {
+        // 0.15 s more until the first token of an answer that takes 12 s.
+        let given = || answers(300.0, 900.0, 0.35).observed(LatencyE2e, &[(12.0, 400.0)]);
+        let d = given().verdict();
+        assert!(d.findings.iter().all(|f| f.cause != CAUSE.id), "{:#?}", d.findings);
+        assert!(d.notes.iter().any(|n| n.starts_with("workload-mix-shift (hardly felt")), "{:?}", d.notes);
+        let d = given().objective("ttft.mean=210ms").verdict();
+        assert_eq!(d.verdict.primary.cause.as_deref(), Some(CAUSE.id), "{:#?}", d.findings);
+    }
+
+    #[test]
+    fn the_limit_that_growing_answers_ran_into_is_the_answer_and_they_stand_behind_it() {
+        let d = answers(300.0, 900.0, 0.9)
+            .flags("--max-num-seqs 20")
+            .gauge(RequestsWaiting, 8.0)
+            .gauge(KvUsage, 0.4)
+            .observed(LatencyQueue, &[(0.4, 400.0)])
+            .verdict();
+        let limit = "max-num-seqs-limited-queue";
+        assert_eq!(d.verdict.primary.cause.as_deref(), Some(limit), "{:#?}", d.findings);
+        let shift = d.findings.iter().find(|f| f.cause == CAUSE.id);
+        assert_eq!(shift.and_then(|f| f.drives.as_deref()), Some(limit), "{shift:#?}");
+        assert!(d.verdict.runner_up.is_none_or(|r| r.cause != CAUSE.id), "no rival of its own effect");
+    }
+
+    #[test]
     fn a_difference_that_chance_explains_is_no_shift() {
         // Long and short answers in both halves, a few more long ones in the second.
         let j = answers(300.0, 300.0, 0.9)
