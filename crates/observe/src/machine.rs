@@ -1,5 +1,6 @@
 //! This machine beside a server: kernel and GPUs, each from a thread of its own and within its own budget.
 
+use std::collections::BTreeMap;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
@@ -117,9 +118,7 @@ impl MachineWatch {
 }
 
 fn outcome(snapshots: &[HostSnapshot], size: usize) -> Gathered {
-    let denied = snapshots.first().map_or(0, denied);
-    let hidden = (denied > 0)
-        .then(|| format!("files of the kernel that this user may not read: {denied}; root would add them"));
+    let hidden = snapshots.first().map_or_else(Vec::new, not_read);
     let full = (size >= MOST_BYTES).then(|| "looking ended when its budget was used up".to_owned());
     let why: Vec<String> = hidden.into_iter().chain(full).collect();
     if why.is_empty() { Gathered::Whole } else { Gathered::Partly { why: why.join("; ") } }
@@ -159,9 +158,18 @@ fn amd_cards(snapshot: &HostSnapshot) -> usize {
     cards.filter(|(name, id)| name.starts_with("sys/class/drm/") && id.trim() == "0x1002").count()
 }
 
-/// Files that exist and could not be read.
-fn denied(snapshot: &HostSnapshot) -> usize {
-    snapshot.text("denied").map_or(0, |list| list.lines().count())
+/// What of the machine could not be read, by reason: one name for all that share it.
+fn not_read(snapshot: &HostSnapshot) -> Vec<String> {
+    let list = snapshot.text("denied").unwrap_or_default();
+    let mut names_by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, why) in list.lines().filter_map(|line| line.split_once('\t')) {
+        names_by_reason.entry(why).or_default().push(name);
+    }
+    let told = names_by_reason.iter().map(|(why, names)| match names.as_slice() {
+        [name] => format!("{name}: {why}"),
+        many => format!("{} and {} more: {why}", many[0], many.len() - 1),
+    });
+    told.collect()
 }
 
 /// A collector on a thread of its own, which is left behind where it does not come back.
@@ -211,6 +219,18 @@ impl<T: Send + 'static> Watched<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_could_not_be_read_is_told_by_its_reason() {
+        let list = "proc/7/io\tpermission denied; root would add disk use\nproc/8/io\tpermission denied; root would add disk use\ntcp_rtt\tss is not installed\n";
+        let files = BTreeMap::from([("denied".to_owned(), list.to_owned())]);
+        let snapshot = HostSnapshot { at: intriage_case::Millis(1), files };
+        let Gathered::Partly { why } = outcome(&[snapshot], 10) else { panic!("something is missing") };
+        assert_eq!(
+            why,
+            "proc/7/io and 1 more: permission denied; root would add disk use; tcp_rtt: ss is not installed"
+        );
+    }
 
     #[test]
     fn a_collector_that_never_comes_back_is_left_behind() {
