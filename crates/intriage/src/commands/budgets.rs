@@ -3,7 +3,7 @@
 //! | collector | time | size |
 //! |---|---|---|
 //! | metrics, endpoints | the window and 2 s | 64 MiB |
-//! | gpu, host | as long as the metrics, and 2 s (`observe`) | 16 MiB, 64 MiB |
+//! | gpu, host | the window and 4.5 s (`observe`) | 16 MiB, 64 MiB |
 //! | path | the window and 2 s | 8 MiB |
 //! | model | 5 s, beside the window | 4 MiB kept |
 //! | each log | 3 s from the window's end | `--max-log`, 8 MiB unless said |
