@@ -46,13 +46,14 @@ def silent_port():
         yield listener.getsockname()[1]
 
 
-def hanging_journalctl(work):
-    """A folder with a journalctl that never ends."""
+def hanging_programs(work):
+    """A folder with programs that never end, for each that a collector runs."""
     folder = work / "bin"
     folder.mkdir(exist_ok=True)
-    program = folder / "journalctl"
-    program.write_text("#!/bin/sh\nexec sleep 600\n")
-    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    for name in ("journalctl", "nvidia-smi", "ss"):
+        program = folder / name
+        program.write_text("#!/bin/sh\nexec sleep 600\n")
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
     return folder
 
 
@@ -107,24 +108,25 @@ def run(binary, work):
     tally, server = Tally(), Server(work / "vllm.log", PORT)
     pipe = work / "pipe.log"
     os.mkfifo(pipe)
-    environment = os.environ | {"PATH": f"{hanging_journalctl(work)}:{os.environ['PATH']}"}
+    hung = os.environ | {"PATH": f"{hanging_programs(work)}:{os.environ['PATH']}"}
     url, log = f"http://127.0.0.1:{PORT}", work / "vllm.log"
     collect = [binary, "collect", "--host", "--log", log]
     try:
         server.warm_up()
         with busy_loops(2), silent_port() as dead:
             runs = (
-                ("plain", [url], ("metrics", "endpoints", "host", "model", f"log {log}"), ()),
+                ("plain", [url], ("metrics", "endpoints", "host", "model", f"log {log}"), (), os.environ),
                 (
-                    "pipe and journal hang",
+                    "pipe, journal, nvidia-smi and ss hang",
                     [url, "--log", pipe, "--log", "journal:vllm"],
                     ("metrics", "endpoints", "host", "model", f"log {log}"),
-                    (f"log {pipe}", "log journal:vllm"),
+                    (f"log {pipe}", "log journal:vllm", "gpu"),
+                    hung,
                 ),
-                ("server hangs", [f"http://127.0.0.1:{dead}"], ("host", "model", f"log {log}"), ("metrics",)),
+                ("server hangs", [f"http://127.0.0.1:{dead}"], ("host", "model", f"log {log}"), ("metrics",), os.environ),
             )
-            for name, more, whole, cut in runs:
-                case = work / f"{name.replace(' ', '-')}.case"
+            for name, more, whole, cut, environment in runs:
+                case = work / f"{name.replace(' ', '-').replace(',', '')}.case"
                 command = [str(word) for word in (*collect, *more, "--save", case)]
                 figures = measured(command, environment)
                 parts = inventory(case) if case.exists() else {}
