@@ -1,7 +1,7 @@
 //! Any bytes are survived as a manifest; every word stands inside the file, and nothing of the file is in an error.
 #![no_main]
 
-use intriage_engines::{manifest_scalars, read_manifest};
+use intriage_engines::{manifest_texts, read_manifest};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -16,7 +16,7 @@ fuzz_target!(|bytes: &[u8]| {
                     assert!(launch.words.iter().all(|word| word.line <= lines), "{launch:?}");
                     assert!(launch.environment.iter().all(|variable| variable.line <= lines), "{launch:?}");
                 }
-                assert!(manifest_scalars(name, &text).is_ok());
+                assert!(manifest_texts(name, &text).is_ok());
             }
             Err(why) => {
                 assert!(why.line() <= lines + 1, "{why:?}");

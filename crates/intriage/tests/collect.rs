@@ -7,6 +7,7 @@ use std::fs;
 use std::io::Write as _;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -186,4 +187,41 @@ fn check_takes_a_log_from_standard_input() {
     let output = child.wait_with_output().unwrap();
     assert!([0, 1, 3].contains(&code(&output)));
     assert_eq!(json(&output)["schema"], "intriage.diagnosis/1");
+}
+
+#[test]
+fn a_check_of_the_machine_keeps_the_models_files_as_collect_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = dir.path().join("model");
+    model_folder(&model);
+    // A process with the command line of a server is all that is looked for; this one runs a script called `serve`.
+    fs::write(dir.path().join("serve"), "while read -r _; do :; done\n").unwrap();
+    let mut serving = Command::new("/bin/sh")
+        .arg0("vllm")
+        .args(["serve", model.to_str().unwrap()])
+        .current_dir(dir.path())
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let url = support::Server::replay(&recording("vllm-h200-healthy")).url();
+    let kept = |command: &[&str]| {
+        let saved = dir.path().join("x.case");
+        let window = ["--window", "2s", "--host", "--save", saved.to_str().unwrap()];
+        let output = intriage(&[command, &window].concat());
+        assert!([0, 1, 3].contains(&code(&output)), "{}", stderr(&output));
+        let case = read(&saved);
+        assert_eq!(*outcome(&case, "model"), Gathered::Whole, "{:#?}", case.collected);
+        case.model.unwrap()
+    };
+    let checked = kept(&["check", &url, "--no-predict"]);
+    let collected = kept(&["collect", &url]);
+    drop(serving.stdin.take());
+    serving.wait().unwrap();
+    assert_eq!(checked, collected);
+    assert!(checked.text("config.json").is_some(), "{checked:?}");
+    // A folder that is named goes with a recording, too.
+    let (folder, saved) = (recording("vllm-h200-healthy"), dir.path().join("named.case"));
+    let named = ["--model-path", model.to_str().unwrap(), "--save", saved.to_str().unwrap()];
+    intriage(&[&["check", folder.to_str().unwrap(), "--no-predict"], &named[..]].concat());
+    assert_eq!(read(&saved).model.unwrap().texts, checked.texts);
 }

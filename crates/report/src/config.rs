@@ -90,7 +90,9 @@ fn one(row: &ConfigRow, name: usize, width: usize) -> String {
         RowVerdict::Default => QUIET,
     };
     let value = |said: &Option<Said>| {
-        let text = said.as_ref().map_or("·".to_owned(), |s| shorten(&s.value.to_string(), VALUE - 2));
+        let shown =
+            |said: &Said| row.setting.map_or_else(|| said.value.to_string(), |of| of.shown(&said.value));
+        let text = said.as_ref().map_or("·".to_owned(), |said| shorten(&shown(said), VALUE - 2));
         format!("{text:>VALUE$}")
     };
     let cells = [&row.requested, &row.started_with, &row.resolved, &row.observed, &row.default].map(value);
@@ -175,7 +177,7 @@ mod tests {
 
     fn report() -> ConfigReport {
         let page = "vllm:num_requests_running{engine=\"0\"} 2\nvllm:cache_config_info{block_size=\"128\",enable_prefix_caching=\"False\"} 1\n";
-        let unit = "[Service]\nExecStart=vllm serve m --max-num-seqs 32 \\\n  --enable-prefix-caching --block-size 128\n";
+        let unit = "[Service]\nExecStart=vllm serve m --max-num-seqs 32 \\\n  --enable-prefix-caching --block-size 128 --kv-cache-memory-bytes 4G\n";
         let log = "INFO non-default args: {'max_num_seqs': 2, 'enable_prefix_caching': True, 'block_size': 128}\nINFO Initializing a V1 LLM engine (v0.32.0) with config: device_config=cpu\n";
         let case = Case {
             scrapes: vec![Scrape { at: Millis(1), outcome: ScrapeOutcome::Body(page.into()) }],
@@ -200,6 +202,13 @@ mod tests {
     #[test]
     fn what_does_not_agree_is_shown_with_where_it_was_read() {
         insta::assert_snapshot!(told(false));
+    }
+
+    #[test]
+    fn bytes_are_told_to_people_as_they_say_them_and_to_programs_as_a_number() {
+        assert!(told(true).contains("4.00 GiB"), "{}", told(true));
+        let json = config_json(&report()).unwrap();
+        assert!(json.contains("4294967296") && !json.contains("GiB\""), "{json}");
     }
 
     #[test]

@@ -65,7 +65,7 @@ impl Page {
             self.row("model", &model.line());
         }
         if let (Some(start), Some(end)) = (c.start, c.end) {
-            self.row("time", &format!("{} to {} (Unix ms), {}", start.0, end.0, c.seconds));
+            self.row("time", &format!("{start} to {end}, {}", c.seconds));
         }
         let failed =
             if c.failed_scrapes > 0 { format!(", {} failed", c.failed_scrapes) } else { String::new() };

@@ -23,8 +23,8 @@ pub fn difference_text(found: &Difference, columns: Option<usize>) -> String {
             };
             let _ = writeln!(out, "\n{} {}", styled(HEAD, row.area.name()), styled(style, word));
         }
-        let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "not said".into());
-        let says = format!("{} → {}", value(&row.a), value(&row.b));
+        let [a, b] = row.shown().map(|value| value.unwrap_or_else(|| "not said".into()));
+        let says = format!("{a} → {b}");
         out.push_str(&hang_within(width, &format!("  {:<28} ", row.what), &says));
     }
     for unseen in &found.unseen {
@@ -84,9 +84,14 @@ mod tests {
             command_line: Some(format!("vllm serve m {flags}")),
             ..Case::default()
         };
-        let (a, b) =
-            (case("before", "--max-num-seqs 4 --stream-interval 1"), case("after", "--max-num-seqs 64"));
+        let (a, b) = (
+            case("before", "--max-num-seqs 4 --stream-interval 1 --kv-cache-memory-bytes 4G"),
+            case("after", "--max-num-seqs 64"),
+        );
         let found = difference(&a, &b, &Thresholds::default());
+        // Bytes are for people to read here, and for programs to compute with there.
+        let json = difference_json(&found).unwrap();
+        assert!(json.contains("4294967296") && !json.contains("GiB"), "{json}");
         insta::assert_snapshot!(anstream::adapter::strip_str(&difference_text(&found, None)).to_string());
     }
 }

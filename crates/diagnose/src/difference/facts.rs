@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use intriage_case::Unit;
 use intriage_case::gpu::GpuCard;
 use intriage_engines::host::{Host, Limit, ServingProcess};
 use intriage_engines::{Model, Observed};
@@ -17,6 +18,8 @@ pub(super) struct Entry {
     pub(super) what: String,
     pub(super) value: String,
     pub(super) weight: Weight,
+    /// What a bare number counts.
+    pub(super) unit: Option<Unit>,
 }
 
 /// Collects facts that are known.
@@ -25,7 +28,7 @@ struct List(Vec<Entry>);
 impl List {
     fn add(&mut self, area: Area, what: &str, value: Option<impl ToString>, weight: Weight) {
         let value = value.map(|v| v.to_string());
-        self.0.extend(value.map(|value| Entry { area, what: what.into(), value, weight }));
+        self.0.extend(value.map(|value| Entry { area, what: what.into(), value, weight, unit: None }));
     }
 }
 

@@ -37,7 +37,14 @@ pub(super) fn compare(
             same += 1;
         } else {
             let (a, b) = (Some(a.to_string()), Some(b.to_string()));
-            differs.push(Row { area: Area::Figures, what: what.clone(), a, b, weight: Weight::Medium });
+            differs.push(Row {
+                area: Area::Figures,
+                what: what.clone(),
+                a,
+                b,
+                weight: Weight::Medium,
+                unit: None,
+            });
         }
     }
     if ours.is_empty() != theirs.is_empty() {
@@ -81,6 +88,7 @@ fn objectives(a: &Evidence<'_>, b: &Evidence<'_>, differs: &mut Vec<Row>) -> u32
             a: Some(format!("{} ({})", word(one.met), one.measured)),
             b: Some(format!("{} ({})", word(other.met), other.measured)),
             weight: Weight::High,
+            unit: None,
         });
     }
     same

@@ -8,7 +8,7 @@ mod facts;
 mod figures;
 mod settings;
 
-use intriage_case::Case;
+use intriage_case::{Case, Quantity, Unit};
 use intriage_engines::read;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -65,6 +65,20 @@ pub struct Row {
     pub b: Option<String>,
     /// How much it can change.
     pub weight: Weight,
+    /// What bare numbers among the values count, for those who print them.
+    #[serde(skip)]
+    pub unit: Option<Unit>,
+}
+
+impl Row {
+    /// Both values as people read them, the first case's first.
+    pub fn shown(&self) -> [Option<String>; 2] {
+        [&self.a, &self.b].map(|value| {
+            let value = value.as_ref()?;
+            let number = self.unit.zip(value.parse().ok());
+            Some(number.map_or_else(|| value.clone(), |(unit, n)| Quantity::new(n, unit).to_string()))
+        })
+    }
 }
 
 /// Compares two cases.
@@ -108,7 +122,8 @@ fn compare(a: &[Entry], b: &[Entry], differs: &mut Vec<Row>) -> u32 {
         if a == b {
             same += 1;
         } else {
-            differs.push(Row { area: fact.area, what: fact.what.clone(), a, b, weight: fact.weight });
+            let (area, what) = (fact.area, fact.what.clone());
+            differs.push(Row { area, what, a, b, weight: fact.weight, unit: fact.unit });
         }
     }
     same

@@ -60,6 +60,7 @@ pub(super) fn settings(observed: &Observed) -> Vec<Entry> {
             what: name(setting),
             value: value(&stated.value),
             weight: weight(setting),
+            unit: setting.unit(),
         })
         .collect()
 }

@@ -153,8 +153,18 @@ fn shared_memory(host: &Host, thresholds: &Thresholds) -> Check {
 fn network(host: &Host, thresholds: &Thresholds) -> Check {
     let lost = host.network.retransmitted;
     let overflows = host.network.listen_overflows.filter(|n| n.get() > 0.0);
-    let lost_says =
-        lost.map_or("no TCP figures".to_owned(), |share| format!("{share} of TCP segments sent again"));
+    // A share of nothing is no number: a machine that sent nothing is not one whose counters nobody saw.
+    let (unknown, to_do) = match host.network.segments_out {
+        Some(_) => (
+            "no TCP segment was sent while it was looked at",
+            "look again under load, or for longer (--window)",
+        ),
+        None => (
+            "TCP's counters (/proc/net/snmp) were not seen twice",
+            "look for longer (--window), in the server's own container where it has one",
+        ),
+    };
+    let lost_says = lost.map_or(unknown.to_owned(), |share| format!("{share} of TCP segments sent again"));
     let says = lost_says + &round_trips(host) + &listen_queue(host);
     if let Some(n) = overflows {
         return check(
@@ -170,7 +180,7 @@ fn network(host: &Host, thresholds: &Thresholds) -> Check {
             check("network", State::Attention, says, Some("look for loss on the way: ethtool -S, ip -s link"))
         }
         Some(_) => check("network", State::Good, says, None),
-        None => check("network", State::Unknown, says, None),
+        None => check("network", State::Unknown, says, Some(to_do)),
     }
 }
 

@@ -128,3 +128,31 @@ fn an_amd_card_is_not_asked_for_nvlinks() {
     let remedies: Vec<_> = told.checks.iter().filter_map(|c| c.remedy.as_deref()).collect();
     assert!(remedies.iter().all(|r| !r.contains("nvidia-smi")), "{remedies:?}");
 }
+
+#[test]
+fn a_quiet_network_and_one_nobody_looked_at_are_told_apart() {
+    let look = |at: u64, segments: Option<u32>| {
+        let counters = segments.map(|n| {
+            (
+                "proc/net/snmp".to_owned(),
+                format!("Tcp: RtoAlgorithm OutSegs RetransSegs\nTcp: 1 {n} {}\n", n / 100),
+            )
+        });
+        let uptime = ("proc/uptime".to_owned(), "100.0 50.0\n".to_owned());
+        HostSnapshot { at: Millis(at), files: counters.into_iter().chain([uptime]).collect() }
+    };
+    let network = |first, last| {
+        let case = Case { host: vec![look(1000, first), look(11_000, last)], ..Case::default() };
+        let check = judged(&case).checks.into_iter().find(|c| c.name == "network").unwrap();
+        (check.state, check.says, check.remedy.unwrap_or_default())
+    };
+    assert_eq!(network(Some(1000), Some(2000)).1, "1 % of TCP segments sent again");
+    let (state, says, remedy) = network(Some(1000), Some(1000));
+    assert_eq!((state, says.as_str()), (State::Unknown, "no TCP segment was sent while it was looked at"));
+    assert!(remedy.contains("under load"), "{remedy}");
+    for (first, last) in [(None, None), (None, Some(1000))] {
+        let (state, says, remedy) = network(first, last);
+        assert!(state == State::Unknown && says.contains("/proc/net/snmp"), "{says}");
+        assert!(remedy.contains("--window"), "{remedy}");
+    }
+}

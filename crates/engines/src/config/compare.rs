@@ -154,8 +154,9 @@ fn judge(setting: Setting, row: &ConfigRow, known: &Known<'_>) -> (RowVerdict, S
         && !same(setting, &replaced.value, last)
     {
         let says = format!(
-            "{name} {} is given first and {name} {last} behind it: the last one counts",
-            replaced.value
+            "{name} {} is given first and {name} {} behind it: the last one counts",
+            setting.shown(&replaced.value),
+            setting.shown(last)
         );
         return (RowVerdict::Overridden, says);
     }
@@ -201,7 +202,7 @@ fn off(
     variable: Option<&Said>,
 ) -> (RowVerdict, String) {
     let name = &row.name;
-    let (asked, now) = (shown(setting, &asked.value), shown(setting, &force.value));
+    let (asked, now) = (setting.shown(&asked.value), setting.shown(&force.value));
     if let Some(Said { from: Source::Environment { name: variable }, value }) = variable
         && same(setting, value, &force.value)
     {
@@ -226,7 +227,7 @@ fn stale(setting: Setting, row: &ConfigRow, known: &Known<'_>) -> Option<String>
         Source::CommandLine => Some((asked, "the command line given")),
         _ => None,
     });
-    let value = |said: &Said| shown(setting, &said.value);
+    let value = |said: &Said| setting.shown(&said.value);
     match (meant, known.process.as_ref()) {
         (Some((asked, file)), Some(process)) if !same(setting, &asked.value, &process.value) => {
             Some(format!(
@@ -285,13 +286,5 @@ fn same(setting: Setting, a: &SettingValue, b: &SettingValue) -> bool {
             a.starts_with(&b) || b.starts_with(&a)
         }
         (a, b) => a == b,
-    }
-}
-
-/// A value as people say it.
-fn shown(setting: Setting, value: &SettingValue) -> String {
-    match (setting, value) {
-        (Setting::KvBytes, SettingValue::Number(bytes)) => intriage_case::Bytes(*bytes).to_string(),
-        _ => value.to_string(),
     }
 }

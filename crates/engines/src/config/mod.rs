@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use intriage_case::Source;
 
 pub use asked::Asked;
-pub use manifest::{Launch, ManifestError, Variable, Word, manifest_scalars, read_manifest};
+pub use manifest::{Launch, ManifestError, ManifestTexts, Variable, Word, manifest_texts, read_manifest};
 pub use setting::{Setting, SettingValue};
 pub use table::{ConfigRow, ConfigTable, RowVerdict, Said, Start};
 

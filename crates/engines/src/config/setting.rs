@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use intriage_case::{Quantity, Unit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -94,6 +95,24 @@ pub enum Setting {
     InitSeconds,
     /// Seconds spent compiling.
     CompileSeconds,
+}
+
+impl Setting {
+    /// What its numbers count, where that is bytes: those nobody reads as they stand.
+    pub const fn unit(self) -> Option<Unit> {
+        match self {
+            Self::KvBytes | Self::WeightBytes | Self::GraphBytes => Some(Unit::Bytes),
+            _ => None,
+        }
+    }
+
+    /// A value of it as people say it: `4.00 GiB` rather than 4294967296.
+    pub fn shown(self, value: &SettingValue) -> String {
+        match (self.unit(), value) {
+            (Some(unit), SettingValue::Number(number)) => Quantity::new(*number, unit).to_string(),
+            _ => value.to_string(),
+        }
+    }
 }
 
 /// A setting's value; in JSON a number, a boolean or a text.

@@ -55,11 +55,15 @@ pub(crate) struct CheckArgs {
     /// overrides comes last).
     #[arg(long, value_name = "FILE")]
     pub(crate) manifest: Vec<PathBuf>,
-    /// Also look at this machine, which must be the server's: GPUs, processors, memory, control groups.
+    /// Also look at this machine, which must be the server's: GPUs, processors, memory, control
+    /// groups, the model's files.
     #[arg(long)]
     pub(crate) host: bool,
     #[command(flatten)]
     pub(crate) gpu: GpuArgs,
+    /// The model's folder on this machine; with --host it is found by the server's command line.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) model_path: Option<PathBuf>,
     /// What the clients saw: one JSON object a line with sent (Unix ms) and, in seconds after it, connect,
     /// headers, first, last, gap_p50; chunks, tokens, status, error. Where the client knows them: ended (seconds until it
     /// was over), late (sent later than planned), before (seconds its user had waited already), attempt (from 1).

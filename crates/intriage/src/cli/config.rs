@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::access::AccessArgs;
+use super::gpu::GpuArgs;
 use super::values::{Format, duration};
 
 pub(super) const EXAMPLES: &str = "\
@@ -14,6 +15,7 @@ Exit codes: 0 everything that was asked for and can be compared is in force, 1 s
 Examples:
   intriage config http://127.0.0.1:8000 --host --manifest /etc/systemd/system/vllm.service
   intriage config http://127.0.0.1:8000 --log server.log --manifest deploy.yaml --all
+  kubectl logs vllm-0 | intriage config http://127.0.0.1:8000 --log - --manifest deploy.yaml
   intriage config incident.case --format json";
 
 /// Arguments of `config`.
@@ -27,15 +29,20 @@ pub(crate) struct ConfigArgs {
     /// A systemd unit, compose file or Kubernetes manifest (repeatable; what overrides comes last).
     #[arg(long, value_name = "FILE")]
     pub(crate) manifest: Vec<PathBuf>,
-    /// A server log (repeatable).
+    /// A server log (repeatable): a file, - for standard input, or journal:UNIT.
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Vec<PathBuf>,
     /// The server's command line or flags, as they are meant to be.
     #[arg(long, alias = "args", value_name = "FLAGS", allow_hyphen_values = true)]
     pub(crate) engine_args: Option<String>,
-    /// Also look at the server's process, which must run on this machine.
+    /// Also look at the server's process and its GPUs, which must be this machine's.
     #[arg(long)]
     pub(crate) host: bool,
+    #[command(flatten)]
+    pub(crate) gpu: GpuArgs,
+    /// Compare this replica of a merged case, by its name in `intriage case show`.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) replica: Option<String>,
     /// How long to watch a URL.
     #[arg(long, value_parser = duration, default_value = "3s")]
     pub(crate) window: Duration,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// What `check`, `collect` and `host` know of GPUs beside this machine's.
+/// What `check`, `collect`, `config` and `host` know of GPUs beside this machine's.
 #[derive(Debug, Args)]
 pub(crate) struct GpuArgs {
     /// What a tool said of the GPUs, saved anywhere: nvidia-smi -q, dmon or --query-gpu=index,… --format=csv, amd-smi

@@ -50,7 +50,8 @@ impl<T: Send + 'static> Collecting<T> {
     }
 }
 
-type Model = Result<ModelFiles, String>;
+/// A model's files, or why there are none.
+pub(super) type Model = Result<ModelFiles, String>;
 
 impl Collecting<Model> {
     /// The model's files: in the folder named, or where the machine is looked at those of its server.

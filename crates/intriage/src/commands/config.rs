@@ -1,18 +1,14 @@
 //! `intriage config TARGET`: what was asked for, what came of it, what is seen.
 
-use std::path::Path;
 use std::time::Duration;
 
-use intriage_case::Case;
 use intriage_engines::read;
-use intriage_observe::{Address, Limits, MachineWatch, Watch, open, read_log, redacted};
-use intriage_redact::Redactor;
+use intriage_observe::{Limits, redacted};
 use intriage_report::{CONFIG_SCHEMA, ConfigReport};
 
-use super::access::access;
-use super::keeping::{add_manifests, redactor};
+use super::given::Given;
 use super::print;
-use super::watching::watching;
+use super::target::Subject;
 use crate::cli::ConfigArgs;
 use crate::failure::{Failure, Outcome};
 
@@ -22,14 +18,10 @@ const INTERVAL: Duration = Duration::from_millis(500);
 const MOST_SCRAPE: usize = 64 << 20;
 
 pub(crate) fn run(args: &ConfigArgs) -> Result<Outcome, Failure> {
-    let (mut case, redactor) = collect(args)?;
-    add_manifests(&mut case, &args.manifest)?;
-    if let Some(flags) = &args.engine_args {
-        case.command_line = Some(flags.clone());
-    }
-    for path in &args.log {
-        case.add_log(read_log(path)?);
-    }
+    let given = Given::open(&args.log, &args.manifest, args.engine_args.as_ref())?;
+    // Nothing of the model's files is a setting of the server.
+    let (mut case, redactor) = subject(args).look(None)?;
+    given.add(&mut case, args.window)?;
     let case = redacted(case, &redactor);
     let observed = read(&case);
     let report = ConfigReport {
@@ -51,29 +43,17 @@ pub(crate) fn run(args: &ConfigArgs) -> Result<Outcome, Failure> {
     })
 }
 
-fn collect(args: &ConfigArgs) -> Result<(Case, Redactor), Failure> {
-    let path = Path::new(&args.target);
-    if !Address::looks_like_one(&args.target) || path.exists() {
-        if args.host {
-            return Err(Failure::Usage("--host looks at this machine now: it goes with a URL".into()));
-        }
-        return Ok((open(path)?, redactor(None, None)));
-    }
-    let address: Address = args.target.parse().map_err(|e| Failure::Usage(format!("{e}")))?;
-    let access = access(&args.access)?;
-    let redactor = redactor(Some(&access), Some(&address));
-    let machine = args.host.then(MachineWatch::start);
-    let mut case = watching(&Watch {
-        address,
-        access,
+fn subject(args: &ConfigArgs) -> Subject<'_> {
+    Subject {
+        target: &args.target,
         interval: INTERVAL.min(args.window),
         window: args.window,
         limits: Limits { bytes: MOST_SCRAPE, time: args.timeout },
-        until: None,
-        budget: None,
-    })?;
-    if let Some(machine) = machine {
-        machine.stop(&mut case);
+        host: args.host,
+        gpu: &args.gpu,
+        access: &args.access,
+        via: &[],
+        model: None,
+        replica: args.replica.as_deref(),
     }
-    Ok((case, redactor))
 }

@@ -4,11 +4,13 @@ mod compose;
 mod kubernetes;
 mod shell;
 mod systemd;
+mod texts;
 mod yaml;
 
 use intriage_case::manifest::MAX_MANIFEST_BYTES;
 use thiserror::Error;
 
+pub use texts::{ManifestTexts, manifest_texts};
 pub(crate) use yaml::{Node, Value};
 
 /// Most programs one manifest may start.
@@ -117,42 +119,6 @@ pub fn read_manifest(name: &str, text: &str) -> Result<Vec<Launch>, ManifestErro
     Ok(launches)
 }
 
-/// Every value of a YAML file with the key it stands under; none for a unit. For whoever looks for secrets in it.
-pub fn manifest_scalars(name: &str, text: &str) -> Result<Vec<(String, String)>, ManifestError> {
-    if text.len() > MAX_MANIFEST_BYTES {
-        return Err(ManifestError::TooLarge);
-    }
-    if systemd::looks_like_one(name, text) {
-        return Ok(Vec::new());
-    }
-    let documents = yaml::documents(text)?;
-    let mut found = Vec::new();
-    for document in &documents {
-        let secret = kubernetes::is_secret(document);
-        let mut open: Vec<(&str, &Node)> = vec![("", document)];
-        while let Some((key, node)) = open.pop() {
-            match &node.value {
-                Value::Nothing => {}
-                Value::Text(value) => found.push((key.to_owned(), value.clone())),
-                Value::List(items) => open.extend(items.iter().map(|item| (key, item))),
-                Value::Map(entries) => {
-                    open.extend(entries.iter().map(|(name, inner)| {
-                        // Whatever a Secret holds is one, by whatever name.
-                        let below = secret && matches!(key, "data" | "stringData" | "secret");
-                        let under = if below || (secret && matches!(name.as_str(), "data" | "stringData")) {
-                            "secret"
-                        } else {
-                            name.as_str()
-                        };
-                        (under, inner)
-                    }));
-                }
-            }
-        }
-    }
-    Ok(found)
-}
-
 fn of_document(document: &Node, launches: &mut Vec<Launch>) -> Result<(), ManifestError> {
     if matches!(document.value, Value::Nothing) {
         return Ok(());
@@ -182,15 +148,6 @@ mod tests {
             read_manifest("x.yaml", &"x".repeat(MAX_MANIFEST_BYTES + 1)),
             Err(ManifestError::TooLarge)
         );
-    }
-
-    #[test]
-    fn whatever_a_kubernetes_secret_holds_is_a_secret() {
-        let text = "kind: Secret\nmetadata: {name: x}\nstringData:\n  plain: hunter2\ndata: {a: aGV5}\n";
-        let mut found = manifest_scalars("x.yaml", text).unwrap();
-        found.retain(|(key, _)| key == "secret");
-        found.sort();
-        assert_eq!(found, [("secret".into(), "aGV5".into()), ("secret".into(), "hunter2".into())]);
     }
 
     proptest! {

@@ -1,7 +1,7 @@
 //! systemd units: `ExecStart=` over several lines, `Environment=`.
 
 use super::shell::{Style, filled, opened, split};
-use super::{Launch, ManifestError, Variable, Word};
+use super::{Launch, ManifestError, ManifestTexts, Variable, Word};
 
 /// Whether a file is a unit or a drop-in of one.
 pub(super) fn looks_like_one(name: &str, text: &str) -> bool {
@@ -42,6 +42,21 @@ pub(super) fn read(text: &str) -> Result<Vec<Launch>, ManifestError> {
     launch.words = opened(filled(launch.words, &environment, Style::Systemd), &environment);
     launch.environment = environment;
     Ok(vec![launch])
+}
+
+/// Every command and variable of the unit, also those that a later line takes back.
+pub(super) fn texts(text: &str, found: &mut ManifestTexts) {
+    for (_, parts) in logical_lines(text) {
+        let (first, rest) = parts.split_first().map_or(("", &[][..]), |((_, first), rest)| (*first, rest));
+        let Some((key, value)) = first.split_once('=') else { continue };
+        let parts = || std::iter::once(value).chain(rest.iter().map(|(_, part)| *part));
+        if key.trim().starts_with("Exec") {
+            found.commands.push(parts().flat_map(|part| split(part, 0)).map(|word| word.text).collect());
+        } else if key.trim() == "Environment" {
+            let all = parts().flat_map(|part| assignments(part, 0));
+            found.variables.extend(all.map(|variable| (variable.name, variable.value)));
+        }
+    }
 }
 
 /// A line with those its backslash joins to it, each with its number; comments between them are left out.
