@@ -137,6 +137,17 @@ impl Incident {
     }
 }
 
+impl Incident {
+    fn holds_in(&self, diagnosis: &Diagnosis) -> bool {
+        let named = named(diagnosis);
+        match self.place {
+            Place::Primary => diagnosis.verdict.primary.cause.as_deref() == Some(&self.cause),
+            Place::Named => named.contains(&self.cause.as_str()),
+            Place::Not => !named.contains(&self.cause.as_str()),
+        }
+    }
+}
+
 impl Client {
     fn requests(&self) -> Vec<ClientRequest> {
         let request = |i: u64| ClientRequest {
@@ -175,6 +186,20 @@ fn incidents_get_the_verdict_their_threads_came_to() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn probe_strict() {
+    let mut n = 0;
+    for mut incident in table().judged {
+        let right = incident.holds_in(&diagnose(&incident.case(), &Thresholds::default()));
+        incident.log.clear();
+        incident.flags = incident.flags.split(" -").next().unwrap_or_default().to_owned();
+        let without = incident.holds_in(&diagnose(&incident.case(), &Thresholds::default()));
+        println!("{} {right} {without}", incident.id);
+        n += usize::from(right && !without);
+    }
+    println!("{n}");
 }
 
 /// A verdict that would come without the evidence is no verdict on it.
