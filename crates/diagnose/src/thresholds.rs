@@ -156,6 +156,7 @@ thresholds! {
     ShortestCut "shortest_cut" 1.0 Seconds "a failure before is a refusal or a broken connection, not a time-out" "own";
     ResetSample "reset_sample" 5.0 Requests "connections lost at once from which old and new ones can be compared" "own";
     SlowTransfer "slow_transfer" 0.1 Seconds "starting to move a KV cache over the right transport takes a millisecond" "own; 1.8 s over TCP and 0.2 ms over RDMA in ai-dynamo/dynamo#1314";
+    SlowTransferRate "slow_transfer_rate" 1e9 Bytes "bytes a second and rank: a KV cache that moves more slowly goes over TCP" "own; 0.5 GB/s over TCP and 49 GB/s between GPUs in vllm-project/vllm#52607, 4.3 GB/s over RDMA in #50913";
     SendLag "send_lag" 0.05 Seconds "a client that sends this much later than planned is busy with itself" "catalogue (client-side-bottleneck)";
     Shift "shift" 0.25 Ratio "change of the mean length or rate from the first half of a window to the second" "catalogue T.shift";
     GivenUp "given_up" 0.02 Ratio "share of requests their clients gave up" "catalogue T.abort";

@@ -90,12 +90,14 @@ pub(crate) fn by_command_line(line: &str) -> Option<Engine> {
 
 /// A server that never came up leaves only its log.
 fn by_logs(case: &Case) -> Option<Engine> {
-    const MARKS: [(&str, Engine); 6] = [
+    const MARKS: [(&str, Engine); 8] = [
         ("LLM engine (v", Engine::Vllm),
         ("vllm", Engine::Vllm),
         ("sglang", Engine::Sglang),
         ("text_generation_launcher", Engine::Tgi),
         ("tensorrt_llm", Engine::TensorRtLlm),
+        ("[TRT-LLM]", Engine::TensorRtLlm),
+        ("[TensorRT-LLM]", Engine::TensorRtLlm),
         ("llama_server", Engine::LlamaCpp),
     ];
     MARKS

@@ -1,5 +1,7 @@
 //! The command line somebody started the server with.
 
+use serde_json::Value;
+
 use super::SettingValue;
 use crate::Setting;
 use crate::dialect::{Dialect, Flag, FlagValue};
@@ -38,15 +40,33 @@ pub(crate) fn flags(dialect: &Dialect, words: &[String]) -> Vec<Given> {
                 text.and_then(|t| read_value(flag, t))
             }
         };
-        found.extend(value.map(|value| Given { setting: flag.setting, value, word: at }));
+        let Some(value) = value else { continue };
+        found.extend(parts(dialect, &value).map(|(setting, value)| Given { setting, value, word: at }));
+        found.push(Given { setting: flag.setting, value, word: at });
     }
     found
 }
 
-/// vLLM takes `--max_num_seqs` for `--max-num-seqs`.
+/// vLLM takes `--max_num_seqs` for `--max-num-seqs`. Fields of its dumps are found under dashes, too: some were flags once.
 fn find<'a>(dialect: &'a Dialect, name: &str) -> Option<&'a Flag> {
-    let dashed = format!("--{}", name.trim_start_matches('-').replace('_', "-"));
-    dialect.flags.iter().find(|f| f.names.iter().any(|n| *n == name || *n == dashed))
+    let bare = name.trim_start_matches('-');
+    if let Some((whole, part)) = bare.split_once('.') {
+        // `--speculative-config.num_speculative_tokens 5` is a part of a flag; its `.model` is not the model served.
+        let known = find(dialect, &format!("--{whole}")).is_some();
+        return dialect.flags.iter().find(|f| known && f.names.contains(&part));
+    }
+    let (dashed, field) = (format!("--{}", bare.replace('_', "-")), bare.replace('-', "_"));
+    dialect.flags.iter().find(|f| f.names.iter().any(|n| *n == name || *n == dashed || *n == field))
+}
+
+/// What a flag's JSON sets besides: `--speculative-config '{"num_speculative_tokens": 5}'`.
+fn parts(dialect: &Dialect, value: &SettingValue) -> impl Iterator<Item = (Setting, SettingValue)> {
+    let object = value.text().filter(|text| text.starts_with('{'));
+    let map = object.and_then(|text| serde_json::from_str::<serde_json::Map<String, Value>>(text).ok());
+    map.into_iter().flatten().filter_map(|(key, value)| {
+        let flag = dialect.flags.iter().find(|f| f.names.contains(&key.as_str()))?;
+        Some((flag.setting, SettingValue::Number(value.as_f64()?)))
+    })
 }
 
 fn is_flag(word: &str) -> bool {
@@ -111,6 +131,21 @@ mod tests {
         assert_eq!(config.replaced(Setting::MaxSequences)[0].value, SettingValue::Number(32.0));
         assert!(vllm("--max-num-seqs 2 --max-num-seqs 2").replaced(Setting::MaxSequences).is_empty());
         assert_eq!(vllm("--kv-cache-memory-bytes 4G").number(Setting::KvBytes), Some(4_294_967_296.0));
+    }
+
+    #[test]
+    fn a_part_of_a_flag_is_read_in_every_spelling() {
+        for line in [
+            "--speculative-config '{\"method\": \"ngram\", \"num_speculative_tokens\": 5}'",
+            "--speculative-config.num_speculative_tokens 5",
+            "--speculative_model [ngram] --num_speculative_tokens 5",
+        ] {
+            assert_eq!(vllm(line).number(Setting::SpeculativeTokens), Some(5.0), "{line}");
+        }
+        assert_eq!(vllm("--speculative-config.model draft").text(Setting::Model), None);
+        let broken = vllm("--speculative-config '{\"num_speculative_tokens\": 5' --max-num-seqs 4");
+        assert_eq!(broken.number(Setting::SpeculativeTokens), None);
+        assert_eq!(broken.number(Setting::MaxSequences), Some(4.0));
     }
 
     #[test]

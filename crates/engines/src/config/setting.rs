@@ -85,6 +85,8 @@ pub enum Setting {
     ContinuousBatching,
     /// Layers on the GPU (llama.cpp).
     GpuLayers,
+    /// CPU threads that compute in step.
+    Threads,
     /// Host memory for weights, in GiB.
     CpuOffload,
     /// Model name or path.

@@ -65,6 +65,7 @@ const FLAGS: &[Flag] = &[
         setting: Setting::GpuLayers,
         value: FlagValue::Number,
     },
+    Flag { names: &["-t", "--threads"], setting: Setting::Threads, value: FlagValue::Number },
     Flag {
         names: &["-nocb", "--no-cont-batching"],
         setting: Setting::ContinuousBatching,
@@ -84,16 +85,23 @@ const fn variable(name: &'static str, setting: Setting) -> VariableRow {
     VariableRow { name, setting, scale: 1.0, beats_flag: false }
 }
 
-/// Every flag has a variable; a flag that is given beats it.
+/// Every flag has a variable; a flag that is given beats it (names as in `common/arg.cpp` at b21e4de, August 2026).
 const VARIABLES: &[VariableRow] = &[
     variable("LLAMA_ARG_N_PARALLEL", Setting::MaxSequences),
     variable("LLAMA_ARG_CTX_SIZE", Setting::KvCapacity),
     variable("LLAMA_ARG_UBATCH", Setting::TokenBudget),
     variable("LLAMA_ARG_N_GPU_LAYERS", Setting::GpuLayers),
+    variable("LLAMA_ARG_THREADS", Setting::Threads),
 ];
 
 const LOG_VALUES: &[LogValue] = &[
     LogValue { line: "n_slots = ", after: "n_slots = ", setting: Setting::MaxSequences, scale: 1.0 },
+    LogValue {
+        line: "llama threadpool init, n_threads = ",
+        after: "n_threads = ",
+        setting: Setting::Threads,
+        scale: 1.0,
+    },
     LogValue { line: "n_ctx_slot = ", after: "n_ctx_slot = ", setting: Setting::ContextWindow, scale: 1.0 },
 ];
 

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use super::periodic::{PERIODIC, Periodic};
 use super::scan::Scanner;
 use super::signature::Signature;
-use super::{kernel, llamacpp, nccl, sglang, torch, vllm, vllm_host};
+use super::{kernel, llamacpp, nccl, sglang, tgi, torch, trtllm, vllm, vllm_host};
 use crate::Engine;
 use crate::dialect::{LogValue, dialect};
 
@@ -18,11 +18,13 @@ pub(super) const DUMPS: [&str; 3] = ["non-default args: {", "with config: ", "se
 /// The place in [`DUMPS`] of what was asked for.
 pub(super) const ASKED: usize = 0;
 
-static SIGNATURES: [&[Signature]; 7] = [
+static SIGNATURES: [&[Signature]; 9] = [
     vllm::SIGNATURES,
     vllm_host::SIGNATURES,
     sglang::SIGNATURES,
     llamacpp::SIGNATURES,
+    tgi::SIGNATURES,
+    trtllm::SIGNATURES,
     torch::SIGNATURES,
     nccl::SIGNATURES,
     kernel::SIGNATURES,

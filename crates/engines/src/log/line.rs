@@ -22,11 +22,13 @@ pub(super) fn leading_number(text: &str) -> Option<f64> {
     if number.contains(',') { number.replace(',', "").parse().ok() } else { number.parse().ok() }
 }
 
-/// The message without `(EngineCore pid=1) ERROR 11-15 03:53:11 [core.py:1512] `, cut to 160 characters.
+/// The message without `(EngineCore pid=1) ERROR 11-15 03:53:11 [core.py:1512] ` or Ollama's `time=… level=INFO source=… msg=`,
+/// cut to 160 characters.
 pub(super) fn excerpt(line: &str) -> String {
-    let message = match line.find(".py:") {
-        Some(at) => line[at..].find("] ").map_or(line, |end| &line[at + end + 2..]),
-        None => line,
+    let message = match (line.find(".py:"), line.find(" level=")) {
+        (Some(at), _) => line[at..].find("] ").map_or(line, |end| &line[at + end + 2..]),
+        (None, Some(at)) => line[at..].split_once(" msg=").map_or(line, |(_, message)| message),
+        (None, None) => line,
     };
     let mut short: String = message.trim().chars().take(160).collect();
     if short.len() < message.trim().len() {
@@ -50,6 +52,8 @@ mod tests {
         let line =
             "(EngineCore pid=9) ERROR 11-15 03:53:10 [core.py:1512] EngineCore encountered a fatal error.";
         assert_eq!(excerpt(line), "EngineCore encountered a fatal error.");
+        let ollama = "Jul 24 21:50:02 vega ollama[9]: time=2024-07-24T21:50:02.743+02:00 level=INFO source=memory.go:309 msg=\"offload to rocm\" layers.model=81";
+        assert_eq!(excerpt(ollama), "\"offload to rocm\" layers.model=81");
     }
 
     #[test]

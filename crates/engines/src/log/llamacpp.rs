@@ -41,6 +41,11 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "0.12.538.719 W srv          stop: cancel task, id_task = 162",
         "0.02.295.319 I slot launch_slot_: id  3 | task 2 | processing task, is_child = 0",
     ),
+    row(LayersOffloaded, "layers to GPU").with("offloaded ").from(
+        Wording::Code("ggml-org/llama.cpp:src/llama-model.cpp"),
+        "load_tensors: offloaded 31/33 layers to GPU",
+        "load_tensors: offloading 31 repeating layers to GPU",
+    ),
     row(LayersOffloaded, "layers offloaded").from(
         Wording::Incident("ollama/ollama#5821"),
         "31/33 layers offloaded",

@@ -74,6 +74,8 @@ pub enum Meaning {
     ShardsSlow,
     /// How long it took to begin or finish a KV transfer.
     KvTransferTimed,
+    /// How fast KV transfers are; the number is megabytes a second and rank.
+    KvTransferRate,
 
     // Settings that are not what was asked for.
     /// A flag was ignored, refused or replaced.

@@ -1,6 +1,6 @@
 //! Lines vLLM writes about its host: files, threads, memory nodes, where weights lie and how long transfers take.
 
-use super::signature::{LogKind, Signature, Wording};
+use super::signature::{LogKind, Numbered, Signature, Wording};
 use crate::Engine;
 use crate::Meaning::{self, *};
 
@@ -43,6 +43,12 @@ pub(super) const SIGNATURES: &[Signature] = &[
         Wording::Incident("ai-dynamo/dynamo#1314"),
         "Total time for write: 1803.43 ms",
         "0.03.803.294 I slot print_timing: id  3 | task 2 |       total time =    1507.86 ms /    49 tokens",
+    ),
+    // Every ten seconds of a server that hands its KV cache over; the first part of the line has how long one took.
+    row(KvTransferRate, "Throughput (MB/s)=").with("KV Transfer metrics: ").numbered(Numbered::Amount).from(
+        Wording::Code("vllm-project/vllm:vllm/distributed/kv_transfer/kv_connector/v1/nixl/stats.py"),
+        "(APIServer pid=9) INFO 08-17 02:47:32 [metrics.py:103] KV Transfer metrics: Num successful transfers=64, Avg xfer time (ms)=38.7, P90 xfer time (ms)=61.2, Avg post time (ms)=6.7, P90 post time (ms)=9.1, Avg MB per transfer=167.0, Throughput (MB/s)=4319.1, Avg number of descriptors=1785.0",
+        "(APIServer pid=9) INFO 08-17 02:47:32 [metrics.py:103] KV Transfer metrics: Num successful transfers=0, Avg xfer time (ms)=0, P90 xfer time (ms)=0, Avg post time (ms)=0, P90 post time (ms)=0, Avg MB per transfer=0, Throughput (MB/s)=0, Avg number of descriptors=0",
     ),
     // The host.
     row(FileLimitLow, "Found ulimit of").from(

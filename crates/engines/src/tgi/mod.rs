@@ -3,7 +3,7 @@
 use intriage_case::Signal::{self, *};
 
 use crate::Setting;
-use crate::dialect::{Availability, Dialect, Engine, Flag, FlagValue, How, MetricRow};
+use crate::dialect::{Availability, Dialect, Engine, Flag, FlagValue, How, LogValue, MetricRow};
 
 const fn row(signal: Signal, metric: &'static str) -> MetricRow {
     MetricRow::same(signal, metric).since("0.9.0")
@@ -59,6 +59,22 @@ const FLAGS: &[Flag] = &[
     Flag { names: &["--model-id"], setting: Setting::Model, value: FlagValue::Text },
 ];
 
+/// What the router and the launcher choose where nobody asks (0.9.4 and 2.0.0 on, by its tags).
+const LOG_VALUES: &[LogValue] = &[
+    LogValue {
+        line: "Setting max batch total tokens to ",
+        after: "Setting max batch total tokens to ",
+        setting: Setting::KvCapacity,
+        scale: 1.0,
+    },
+    LogValue {
+        line: "Default `max_batch_prefill_tokens` to ",
+        after: "Default `max_batch_prefill_tokens` to ",
+        setting: Setting::TokenBudget,
+        scale: 1.0,
+    },
+];
+
 pub(crate) static DIALECT: Dialect = Dialect {
     engine: Engine::Tgi,
     key: "tgi",
@@ -71,7 +87,7 @@ pub(crate) static DIALECT: Dialect = Dialect {
     variables: &[],
     variables_gone: &[],
     variable_prefixes: &[],
-    log_values: &[],
+    log_values: LOG_VALUES,
     default_budgets: &[4096.0],
     endpoints: &["/info"],
     newest_known: "3.3.7",

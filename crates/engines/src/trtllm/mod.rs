@@ -3,7 +3,7 @@
 use intriage_case::Signal::{self, *};
 
 use crate::Setting;
-use crate::dialect::{Availability, Dialect, Engine, Flag, FlagValue, How, MetricRow};
+use crate::dialect::{Availability, Dialect, Engine, Flag, FlagValue, How, LogValue, MetricRow};
 
 const fn row(signal: Signal, metric: &'static str) -> MetricRow {
     MetricRow::same(signal, metric)
@@ -81,6 +81,22 @@ const FLAGS: &[Flag] = &[
     Flag { names: &["enable_block_reuse"], setting: Setting::PrefixCaching, value: FlagValue::Switch(true) },
 ];
 
+const GIB: f64 = 1_073_741_824.0;
+
+const fn logged(line: &'static str, after: &'static str, setting: Setting, scale: f64) -> LogValue {
+    LogValue { line, after, setting, scale }
+}
+
+/// The PyTorch backend's account of memory and limits (`tensorrt_llm/_torch/pyexecutor/_util.py`, read at releases of 2025
+/// and 2026). What it says it allocated stands there twice, for a trial run first, and is left out.
+const LOG_VALUES: &[LogValue] = &[
+    logged("KV cache memory when calculating max tokens: ", "fraction is set ", Setting::MemoryFraction, 1.0),
+    logged("KV cache memory when calculating max tokens: ", "max tokens: ", Setting::KvBytes, GIB),
+    logged(", max_num_requests=", ", max_num_requests=", Setting::MaxSequences, 1.0),
+    logged(", max_num_requests=", ", max_num_tokens=", Setting::TokenBudget, 1.0),
+    logged(", max_num_requests=", "max_seq_len=", Setting::ContextWindow, 1.0),
+];
+
 pub(crate) static DIALECT: Dialect = Dialect {
     engine: Engine::TensorRtLlm,
     key: "trtllm",
@@ -93,7 +109,7 @@ pub(crate) static DIALECT: Dialect = Dialect {
     variables: &[],
     variables_gone: &[],
     variable_prefixes: &["TRTLLM_", "TLLM_"],
-    log_values: &[],
+    log_values: LOG_VALUES,
     default_budgets: &[8192.0],
     endpoints: &["/version", "/v1/models", "/server_info"],
     newest_known: "1.3",

@@ -135,9 +135,17 @@ fn slow_path(e: &Evidence<'_>) -> Option<String> {
 fn partly_on_cpu<'a>(e: &Evidence<'a>) -> Option<(&'a LogEvent, String)> {
     let event = e.observed.log.first(Meaning::LayersOffloaded)?;
     let text = &event.excerpt;
-    let (there, all) = match text.split_once("layers.offload=") {
-        Some((_, rest)) => rest.split_once(" of ")?,
-        None => text.split_once(" layers offloaded")?.0.rsplit(' ').next()?.split_once('/')?,
+    let behind = |mark| text.split_once(mark).map(|(_, rest)| rest);
+    // Ollama's `layers.model=63 layers.offload=49`, llama.cpp's `offloaded 49/63 layers to GPU`, and how threads quote them.
+    let (there, all) = if let Some(rest) = behind("layers.offload=") {
+        match behind("layers.model=") {
+            Some(all) => (rest, all),
+            None => rest.split_once(" of ")?,
+        }
+    } else if let Some(rest) = behind("offloaded ").filter(|rest| rest.contains('/')) {
+        rest.split_once('/')?
+    } else {
+        text.split_once(" layers offloaded")?.0.rsplit(' ').next()?.split_once('/')?
     };
     let whole = |text: &str| text.split_whitespace().next()?.parse::<u32>().ok();
     let (there, all) = (whole(there)?, whole(all)?);
@@ -161,6 +169,7 @@ fn fallback<'a>(e: &'a Evidence<'_>) -> Option<&'a LogEvent> {
 #[cfg(test)]
 mod tests {
     use intriage_case::Signal::*;
+    use intriage_engines::Engine;
 
     use super::CAUSE;
     use crate::diagnosis::Outcome;
@@ -170,6 +179,34 @@ mod tests {
 
     fn slow() -> Given {
         Given::vllm("0.28.0").gauge(RequestsRunning, 2.0).observed(LatencyItl, &[(0.09, 20_000.0)])
+    }
+
+    #[test]
+    fn layers_on_the_cpu_are_read_in_the_words_of_llama_cpp_and_of_ollama() {
+        let slow = |log: &str| {
+            Given::engine(Engine::LlamaCpp, "b10408").flags("llama-server").log(log).objective("itl.mean=10ms").each_scrape(
+                |part| {
+                    format!(
+                        "llamacpp:requests_processing 1\nllamacpp:tokens_predicted_total {}\nllamacpp:tokens_predicted_seconds_total {}\n",
+                        2000.0 * part,
+                        50.0 * part
+                    )
+                },
+            )
+        };
+        for line in [
+            "load_tensors: offloaded 31/33 layers to GPU\n",
+            "time=2025-02-18T02:29:51.627Z level=INFO source=server.go:130 msg=offload library=cuda layers.requested=-1 layers.model=33 layers.offload=31 layers.split=\"\"\n",
+            "31/33 layers offloaded\n",
+        ] {
+            let j = slow(line).judge(&CAUSE);
+            assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+            assert!(j.says.contains("31 of 33 layers"), "{}", j.says);
+        }
+        assert_ne!(
+            slow("load_tensors: offloaded 33/33 layers to GPU\n").judge(&CAUSE).outcome,
+            Outcome::Likely
+        );
     }
 
     #[test]

@@ -4,6 +4,7 @@ use intriage_case::{Fact, Ratio};
 use intriage_engines::Meaning;
 use intriage_engines::host::{CpuGroup, Host, Limit as Quota, Role, ServingProcess, ThreadUse};
 
+use super::crowd::{Crowd, FEWER_THREADS};
 use super::machine::{kernel, machine, stopped_impact};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
@@ -23,6 +24,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     confirmed_by: &[
         "a quota stopped the server in more than 5 % of its scheduling periods",
         "threads of the engine waited for a CPU for more than a tenth of the time",
+        "more threads compute in step than a quota has CPUs for",
     ],
     refuted_by: &["no quota stopped them and no thread of the engine waited for a CPU"],
     look_alikes: &[
@@ -74,11 +76,12 @@ fn judge(e: &Evidence<'_>) -> Judgement {
             .requires(Test::when(share.get() > e.limit(Limit::Throttled), fact))
             // The counters count from the group's start, not over the window.
             .at_most_likely(0.7)
-            .advise(
-                "threads no more than the quota: --threads (llama.cpp), num_thread (Ollama), OMP_NUM_THREADS",
-                "none",
-            )
+            .advise(FEWER_THREADS, "none")
             .conclude(says, stopped_impact(e, share));
+    }
+    let crowd = Crowd::of(e);
+    if let (Err(why), Some(crowd)) = (&host, &crowd) {
+        return crowd.judge(e, why);
     }
     let quota = host.as_ref().ok().and_then(|host| throttled(host));
     let waiting = host.as_ref().ok().and_then(|host| waits_most(host));
@@ -100,6 +103,9 @@ fn judge(e: &Evidence<'_>) -> Judgement {
             "take the CPU quota off, or raise it to what the server uses at its peak",
             "CPU others had",
         );
+        if let Some(crowd) = crowd {
+            w = w.supports(Test::Holds(crowd.fact(e))).advise(crowd.change(), "none");
+        }
     }
     // Both are shares of the time in which the server could not go on.
     let lost = if by_quota { stopped } else { waited };
@@ -166,6 +172,7 @@ fn gets_too_little(
 #[cfg(test)]
 mod tests {
     use intriage_case::Signal::*;
+    use intriage_engines::Engine;
 
     use super::*;
     use crate::diagnosis::Outcome;
@@ -201,6 +208,49 @@ mod tests {
             serving().log("nr_periods 4567 / nr_throttled 12\n").judge(&CAUSE).outcome,
             Outcome::RuledOut
         );
+    }
+
+    /// A llama.cpp server that starts so many threads in a container with so much CPU time.
+    fn container(threads: u32, cpu_max: &str) -> Given {
+        let text = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+        let stat = "7 (llama-server) S 1 7 7 0 -1 0 0 0 0 0 10 5 0 0 20 0 9 0 100 0 0\n";
+        let files = vec![
+            text("proc/7/cmdline", "llama-server"),
+            text("proc/7/stat", stat),
+            text("proc/7/cgroup", "0::/pod\n"),
+            text("sys/fs/cgroup/pod/cpu.max", cpu_max),
+        ];
+        let log = format!("0.01.289.818 I cmn          init: llama threadpool init, n_threads = {threads}\n");
+        Given::engine(Engine::LlamaCpp, "b10408")
+            .flags("llama-server -m model.gguf")
+            .log(&log)
+            .kernel(&[files])
+    }
+
+    #[test]
+    fn more_threads_than_the_quota_has_cpus_are_likely_the_cause() {
+        let j = container(48, "765000 100000\n").judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+        assert!(j.says.contains("48 threads") && j.says.contains("7.65 CPUs"), "{}", j.says);
+        assert!(j.advice[0].change.starts_with("7 threads"), "{:?}", j.advice);
+    }
+
+    #[test]
+    fn threads_that_fit_into_the_quota_show_nothing() {
+        assert_eq!(container(7, "765000 100000\n").judge(&CAUSE).outcome, Outcome::CannotTell);
+        assert_eq!(container(48, "max 100000\n").judge(&CAUSE).outcome, Outcome::CannotTell);
+    }
+
+    #[test]
+    fn a_pace_that_is_kept_rules_the_crowd_out() {
+        let fast = container(48, "765000 100000\n").objective("itl.mean=200ms").each_scrape(|part| {
+            format!(
+                "llamacpp:requests_processing 1\nllamacpp:tokens_predicted_total {}\nllamacpp:tokens_predicted_seconds_total {}\n",
+                2000.0 * part,
+                20.0 * part
+            )
+        });
+        assert_eq!(fast.judge(&CAUSE).outcome, Outcome::RuledOut);
     }
 
     #[test]

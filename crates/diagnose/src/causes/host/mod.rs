@@ -1,6 +1,7 @@
 //! The machine around the engine: processors, memory, sockets and storage.
 
 mod cpu_starvation_cgroup_throttle;
+mod crowd;
 mod host_memory_pressure;
 mod machine;
 mod numa_misplacement;

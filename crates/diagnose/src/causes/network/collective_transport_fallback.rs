@@ -3,7 +3,7 @@
 use intriage_case::{Fact, Ratio, Seconds, Source};
 use intriage_engines::Engine;
 
-use super::peers::{SlowWay, custom_off, direct_way, group_spoke, linked, slow_way, translated};
+use super::peers::{SlowWay, custom_off, direct_way, group_spoke, hands_over, linked, slow_way, translated};
 use crate::causes::gpus::serves_in_a_group;
 use crate::causes::shared::on_cpu;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
@@ -25,6 +25,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
         "NCCL's log says via SHM or NET/Socket although the cards are joined by NVLink",
         "the environment forbids a transport (NCCL_P2P_DISABLE, NCCL_IB_DISABLE, NCCL_SHM_DISABLE)",
         "nccl-tests reach far less than the links carry",
+        "the engine's log says that KV caches move at less than 1 GB/s",
     ],
     refuted_by: &[
         "NCCL's log says that the GPUs talk directly",
@@ -55,6 +56,12 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
             "where P2P is broken and cannot be mended: NCCL_P2P_DISABLE=1 with --disable-custom-all-reduce, so that it serves at all",
             "every exchange goes through host memory",
         ),
+        Remedy::of(
+            Engine::Vllm,
+            "where prefill and decode share a machine without RDMA: \"kv_connector\": \"NixlPushConnector\" in --kv-transfer-config, as NixlConnector reads over TCP there",
+            "none where nothing else depends on the direction",
+        )
+        .since("0.27.0"),
     ],
     effect: "Exchanges take what the links promise.",
     confirm: "NCCL_DEBUG=INFO names P2P or NET/IB, and latency.itl is lower.",
@@ -102,6 +109,11 @@ fn judge(e: &Evidence<'_>) -> Judgement {
 /// Several GPUs talk: stated, or NCCL spoke of it.
 fn talks(e: &Evidence<'_>) -> Test {
     match serves_in_a_group(e) {
+        Test::Unknown(_) | Test::Fails(_) if hands_over(e) => {
+            let source = Source::Derived { from: "log".into() };
+            let says = "the log tells of KV caches handed from one engine to another".into();
+            Test::Holds(Fact { says, value: None, limit: None, signal: None, source })
+        }
         Test::Unknown(_) if group_spoke(e) => {
             let source = Source::Derived { from: "log".into() };
             let says = "the log tells of several GPUs that exchange data".into();
@@ -189,6 +201,27 @@ mod tests {
         let cpu = Given::vllm("0.28.0").flags("--device cpu --tensor-parallel-size 2");
         let cpu = cpu.gauge(RequestsRunning, 4.0).log(SHM);
         assert_eq!(cpu.judge(&CAUSE).outcome, Outcome::RuledOut);
+    }
+
+    /// What a server that gets its KV caches from another one writes of their transfers.
+    fn handed_over(each_ms: f64, rate: f64) -> Given {
+        two(&format!(
+            "INFO 08-17 02:47:32 [metrics.py:103] KV Transfer metrics: Num successful transfers=9, Avg xfer time (ms)={each_ms}, P90 xfer time (ms)={each_ms}, Avg post time (ms)=1.0, P90 post time (ms)=2.0, Avg MB per transfer=167.0, Throughput (MB/s)={rate}\n"
+        ))
+        .flags("--tensor-parallel-size 1")
+    }
+
+    #[test]
+    fn kv_caches_that_move_at_half_a_gigabyte_a_second_go_over_tcp() {
+        let j = handed_over(350.2, 476.8).judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+        assert!(j.says.contains("as over TCP, and take 350 ms each"), "{}", j.says);
+    }
+
+    #[test]
+    fn fast_transfers_and_small_ones_do_not_show_it() {
+        assert_ne!(handed_over(38.7, 4319.1).judge(&CAUSE).outcome, Outcome::Likely);
+        assert_ne!(handed_over(4.0, 476.8).judge(&CAUSE).outcome, Outcome::Likely);
     }
 
     #[test]

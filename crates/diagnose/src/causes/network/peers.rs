@@ -1,6 +1,6 @@
 //! How GPUs of one group talk: what NCCL said, what the environment forbids, what stands between them.
 
-use intriage_case::{Fact, Source};
+use intriage_case::{Bytes, Fact, Source};
 use intriage_engines::host::{Acs, DeviceKind};
 use intriage_engines::{LogEvent, Meaning};
 
@@ -29,6 +29,7 @@ pub(super) fn slow_way(e: &Evidence<'_>) -> Option<SlowWay> {
         .or_else(|| by_log(e, Meaning::TransportSocket, "NCCL talks through plain sockets", SOCKET))
         .or_else(|| by_log(e, Meaning::TransportSharedMemory, "GPUs talk through host memory", PEER))
         .or_else(|| slow_transfer(e))
+        .or_else(|| slow_rate(e))
         .or_else(|| redirected(e))
 }
 
@@ -39,12 +40,15 @@ pub(super) fn direct_way<'a>(e: &Evidence<'a>) -> Option<&'a LogEvent> {
 
 /// Lines only a group of GPUs makes NCCL write.
 pub(super) fn group_spoke(e: &Evidence<'_>) -> bool {
-    use Meaning::{
-        KvTransferTimed, SharedMemoryShort, TransportPeer, TransportSharedMemory, TransportSocket,
-    };
-    [SharedMemoryShort, TransportPeer, TransportSharedMemory, TransportSocket, KvTransferTimed]
+    use Meaning::{SharedMemoryShort, TransportPeer, TransportSharedMemory, TransportSocket};
+    [SharedMemoryShort, TransportPeer, TransportSharedMemory, TransportSocket]
         .into_iter()
         .any(|meaning| e.observed.log.first(meaning).is_some())
+}
+
+/// Lines of an engine that hands KV caches to another one, however many GPUs each has.
+pub(super) fn hands_over(e: &Evidence<'_>) -> bool {
+    [Meaning::KvTransferTimed, Meaning::KvTransferRate].into_iter().any(|m| e.observed.log.first(m).is_some())
 }
 
 const FORBID: (&str, &str) = (
@@ -106,6 +110,20 @@ fn slow_transfer(e: &Evidence<'_>) -> Option<SlowWay> {
     let slow = milliseconds / 1000.0 > e.limit(Limit::SlowTransfer);
     slow.then(|| SlowWay {
         says: format!("a KV transfer takes {milliseconds:.0} ms to begin, as over TCP"),
+        fact: logged(event),
+        change: UCX,
+    })
+}
+
+/// KV caches move at the pace of TCP. Small ones are slow over anything, so each must take long enough to be felt, too.
+fn slow_rate(e: &Evidence<'_>) -> Option<SlowWay> {
+    let event = e.observed.log.first(Meaning::KvTransferRate)?;
+    let each = event.number_behind("Avg xfer time (ms)=")?;
+    // Its megabytes have 1,048,576 bytes.
+    let rate = Bytes(f64::from(event.number?) * 1_048_576.0);
+    let slow = rate.get() < e.limit(Limit::SlowTransferRate) && each / 1000.0 > e.limit(Limit::SlowTransfer);
+    slow.then(|| SlowWay {
+        says: format!("KV caches move at {rate} a second, as over TCP, and take {each:.0} ms each"),
         fact: logged(event),
         change: UCX,
     })
