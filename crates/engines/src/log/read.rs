@@ -125,6 +125,10 @@ impl<'a> Found<'a> {
             excerpt: excerpt(line.text),
         });
         event.number = number;
+        if signature.numbered == Numbered::Amount && event.count > 0 {
+            // The figures around the number belong to its line.
+            event.excerpt = excerpt(line.text);
+        }
         event.last_line = line.number;
         event.count = event.count.saturating_add(1);
     }

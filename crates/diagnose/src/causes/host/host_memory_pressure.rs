@@ -94,9 +94,9 @@ fn told<'a>(e: &Evidence<'a>) -> Option<&'a LogEvent> {
     kills.into_iter().find(hit)
 }
 
-/// Processes killed in the window in any group of a serving process.
+/// Processes killed in the window in a serving process's own group. The groups above it count their other children's, too.
 fn kills(host: &Host) -> Option<Events> {
-    let groups = host.processes.iter().filter_map(|p| p.cgroup.as_ref()).flat_map(|c| &c.memory);
+    let groups = host.processes.iter().filter_map(|p| p.cgroup.as_ref()?.memory.first());
     groups.filter_map(|g| g.oom_kills).reduce(|a, b| if a > b { a } else { b })
 }
 
