@@ -105,6 +105,8 @@ pub fn read(case: &Case) -> Observed {
         notes: case.notes.clone(),
         ..Observed::default()
     };
+    let neighbours = observed.host.as_mut().and_then(|host| host.keep_answering(&case.target.name));
+    observed.notes.extend(neighbours);
     let mut parsed: Vec<(Millis, Exposition<'_>)> = Vec::new();
     for scrape in &case.scrapes {
         match &scrape.outcome {

@@ -8,6 +8,7 @@
 //! The parsers are our own: each needs a few lines of a text, keeps going where a line is damaged, and must not fail
 //! as a whole where one field is missing, which is what ready-made parsers of whole files do.
 
+mod answering;
 mod cgroup;
 mod cpu;
 mod disk;
