@@ -4,7 +4,7 @@ use intriage_case::{Case, Requests, Seconds, Signal};
 use intriage_engines::{Observed, Setting, read};
 
 use crate::benign::benign;
-use crate::causes::{Cause, Class, a_queue_is_felt, catalogue, find, unfelt};
+use crate::causes::{Cause, Class, a_queue_is_felt, catalogue, find, silent_hops, unfelt};
 use crate::diagnosis::{
     Diagnosis, EngineSummary, Finding, ImpactOn, ObjectiveResult, Outcome, Primary, RemedyOut, RuledOut,
     RunnerUp, SCHEMA, Status, Unjudged, Verdict, WindowSummary,
@@ -51,6 +51,9 @@ pub fn diagnose(case: &Case, thresholds: &Thresholds) -> Diagnosis {
     let mut notes = observed.notes.clone();
     notes.extend(window_notes(&e));
     notes.extend(unfelt(&e));
+    if !held.iter().any(|h| h.cause.class == Class::Network) {
+        notes.extend(silent_hops(&e));
+    }
     notes.extend(harmless.iter().map(|h| {
         format!("{} (every stated objective is met, so this is a note): {}", h.cause.id, h.judgement.says)
     }));

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use intriage_case::{Bytes, Case, Collected, Gathered, Target};
-use intriage_observe::{Address, Limits, Watch, read_manifest, redacted};
+use intriage_observe::{Address, Limits, PathPlan, Watch, read_manifest, redacted};
 use intriage_report::inventory_text;
 
 use super::access::access;
@@ -46,11 +46,12 @@ pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
         redactor = redactor.keep_prompts();
     }
     let began = Instant::now();
-    let looking = Looking::start(args.host, &args.gpu)?;
+    let looking = Looking::start(args.host, &args.gpu, Some(args.window))?;
     let watched = address.is_some() || looking.watches();
     let logs = Logs::start(sources, args.max_log, if watched { args.window } else { Duration::ZERO });
     let model = Collecting::model(args.model_path.as_deref(), args.host);
-    let probing = address.as_ref().and_then(|direct| Probing::start(direct, hops, &access, None));
+    let plan = PathPlan::within(budgets::path_time(args.window));
+    let probing = address.as_ref().and_then(|direct| Probing::start(direct, hops, &access, plan));
     let mut case = if let Some(address) = address {
         server(&Watch {
             address,

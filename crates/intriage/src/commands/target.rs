@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use intriage_case::Case;
-use intriage_observe::{Address, Limits, Watch, open};
+use intriage_observe::{Address, Limits, PathPlan, Watch, open};
 use intriage_redact::Redactor;
 
 use super::access::access;
@@ -65,7 +65,7 @@ impl Subject<'_> {
             return Err(Failure::Usage((*why).into()));
         }
         let mut case = chosen(open(path)?, self.replica)?;
-        Looking::start(false, self.gpu)?.stop(&mut case);
+        Looking::start(false, self.gpu, None)?.stop(&mut case);
         Ok(case)
     }
 
@@ -88,8 +88,9 @@ impl Subject<'_> {
             until: None,
             budget: None,
         };
-        let probing = Probing::start(&plan.address, hops, &plan.access, self.model);
-        let looking = Looking::start(self.host, self.gpu)?;
+        let way = PathPlan { model: self.model.cloned(), ..PathPlan::default() };
+        let probing = Probing::start(&plan.address, hops, &plan.access, way);
+        let looking = Looking::start(self.host, self.gpu, None)?;
         let mut case = watching(&plan)?;
         looking.stop(&mut case);
         if let Some(probing) = probing {
