@@ -16,6 +16,7 @@ mod floor;
 mod health;
 mod judge;
 mod objectives;
+mod past;
 mod paths;
 mod prediction;
 mod rank;
