@@ -15,6 +15,7 @@ mod evidence;
 mod floor;
 mod health;
 mod judge;
+mod notes;
 mod objectives;
 mod past;
 mod paths;
@@ -25,6 +26,7 @@ mod silence;
 #[cfg(test)]
 mod testing;
 mod thresholds;
+mod verdict;
 mod weighing;
 
 pub use benign::{Benign, benign_catalogue};
