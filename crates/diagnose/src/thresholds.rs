@@ -165,6 +165,8 @@ thresholds! {
     Repeats "repeats" 0.05 Ratio "share of requests that repeat an earlier one" "catalogue (retry-storm)";
     FewRepeats "few_repeats" 0.01 Ratio "fewer repeats than this do no harm" "catalogue (retry-storm)";
     TracedRequests "traced_requests" 20.0 Requests "requests whose time before the call is known" "catalogue (upstream-pipeline-latency)";
+    OldEvent "old_event" 86_400.0 Seconds "a line of the kernel's log this long before the window is of another day: the log reaches back to the start of the machine" "own; longer than any zone is from UTC";
+    BeforeStart "before_start" 600.0 Seconds "a fault this long before the server started did not end the one before it: a supervisor starts the next within minutes" "own; Kubernetes waits at most 5 minutes between restarts";
     BeforeShare "before_share" 0.5 Ratio "share of the user's first-token time spent before the call" "catalogue (upstream-pipeline-latency)";
 }
 

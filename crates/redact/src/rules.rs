@@ -1,11 +1,19 @@
-//! What is looked for: one row a rule, in [`table`](self::table).
+//! What is looked for: one row a rule, in a table for each kind.
 
-mod table;
+mod forms;
+mod names;
+mod owners;
+mod prompts;
+mod vendors;
 
-pub use table::RULES;
+/// The tables, in the order in which rules are tried.
+const TABLES: [&[Rule]; 5] = [vendors::VENDORS, forms::FORMS, names::NAMES, prompts::PROMPTS, owners::OWNERS];
+
+/// Every rule.
+pub static RULES: &[Rule] = &joined::<{ length() }>();
 
 /// One thing that is looked for.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Rule {
     /// A short name in lower case.
     pub name: &'static str,
@@ -80,6 +88,29 @@ pub(crate) enum Part {
     FullHostName,
     PrivateKey,
     Address,
+}
+
+const fn length() -> usize {
+    let (mut sum, mut table) = (0, 0);
+    while table < TABLES.len() {
+        sum += TABLES[table].len();
+        table += 1;
+    }
+    sum
+}
+
+const fn joined<const N: usize>() -> [Rule; N] {
+    let mut rules = [TABLES[0][0]; N];
+    let (mut at, mut table) = (0, 0);
+    while table < TABLES.len() {
+        let mut row = 0;
+        while row < TABLES[table].len() {
+            rules[at] = TABLES[table][row];
+            (at, row) = (at + 1, row + 1);
+        }
+        table += 1;
+    }
+    rules
 }
 
 /// A shape whose every match is one.
