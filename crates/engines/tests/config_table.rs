@@ -116,7 +116,7 @@ fn a_variable_that_beats_a_flag_is_named() {
     assert!(memory.says.contains("VLLM_CPU_KVCACHE_SPACE beats it"), "{}", memory.says);
     let gone = row(&observed, "VLLM_ATTENTION_BACKEND");
     assert_eq!(gone.verdict, RowVerdict::Dropped);
-    assert!(gone.says.contains("0.16.0") && gone.says.contains("--attention-backend"), "{}", gone.says);
+    assert!(gone.says.contains("0.15.0") && gone.says.contains("--attention-backend"), "{}", gone.says);
     assert_eq!(row(&observed, "VLLM_CPU_KVCACHE_SPACE").verdict, RowVerdict::Agrees);
 }
 
