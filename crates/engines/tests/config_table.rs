@@ -159,6 +159,20 @@ fn a_flag_given_twice_is_overridden_by_the_last() {
 }
 
 #[test]
+fn a_flag_the_log_says_was_refused_is_a_row_of_its_own() {
+    let mut case = vllm("block_size=\"16\"");
+    case.command_line = Some("vllm serve m --preemption-mode swap".into());
+    let text = "WARNING 05-14 10:00:00 [arg_utils.py:1658] --preemption-mode is not supported by the V1 Engine. Falling back to V0. \n";
+    case.logs = vec![LogText { name: "server.log".into(), text: text.into() }];
+    let observed = read(&case);
+    let refused = row(&observed, "--preemption-mode");
+    assert_eq!(refused.verdict, RowVerdict::Overridden, "{refused:#?}");
+    assert!(refused.says.contains("Falling back to V0"), "{}", refused.says);
+    case.logs.clear();
+    assert!(read(&case).table.rows.iter().all(|row| row.name != "--preemption-mode"));
+}
+
+#[test]
 fn an_image_of_another_release_than_the_one_that_runs_is_stale() {
     let mut case = vllm("block_size=\"128\"");
     let text = "services:\n  llm:\n    image: vllm/vllm-openai:v0.31.0\n    command: [--max-num-seqs, '4']\n";
