@@ -3,6 +3,7 @@
 use intriage_case::{Bytes, Source};
 
 use crate::config::{Said, Setting, SettingValue};
+use crate::log::{LogEvent, Meaning};
 use crate::observed::Observed;
 use crate::version::{Version, VersionRange};
 
@@ -121,7 +122,7 @@ const OTHERS: &[Other] = &[
 
 /// Defaults for whoever compares configurations, beside those in the configuration already.
 pub(crate) fn other_defaults(observed: &Observed) -> Vec<(Setting, Said)> {
-    let Some(version) = observed.identity.release() else { return Vec::new() };
+    let Some(version) = &release(observed) else { return Vec::new() };
     let hardware = hardware(observed);
     let fits = OTHERS.iter().filter(|row| fits(row.hardware, hardware) && row.range.holds(version));
     fits.map(|row| {
@@ -155,7 +156,7 @@ fn fits(row: Option<Hardware>, hardware: Option<Hardware>) -> bool {
 
 /// Adds the defaults that apply to this release and hardware; `told` says that a command line was given.
 pub(crate) fn state_defaults(observed: &mut Observed, told: bool) {
-    let Some(version) = observed.identity.release().cloned() else { return };
+    let Some(version) = release(observed) else { return };
     let (hardware, ranks) = (hardware(observed), ranks(observed));
     for row in NUMBERS {
         if fits(row.hardware, hardware) && row.range.holds(&version) {
@@ -179,6 +180,17 @@ pub(crate) fn state_defaults(observed: &mut Observed, told: bool) {
     if observed.config.is_told() || told {
         observed.config.state(Setting::LoadFormat, SettingValue::Text("auto".into()), source());
     }
+}
+
+/// The release whose defaults apply: one that fell back to its older engine has those of the last release that had no other.
+fn release(observed: &Observed) -> Option<Version> {
+    let fell_back = |event: &LogEvent| {
+        event.meaning == Meaning::FlagOverridden && event.excerpt.contains("Falling back to V0")
+    };
+    if observed.log.events.iter().any(fell_back) {
+        return Version::parse("0.7.3");
+    }
+    observed.identity.release().cloned()
 }
 
 fn rule(version: &Version, hardware: Option<Hardware>) -> String {
@@ -207,7 +219,7 @@ fn hardware(observed: &Observed) -> Option<Hardware> {
 
 #[cfg(test)]
 mod tests {
-    use intriage_case::Case;
+    use intriage_case::{Case, LogText};
 
     use super::*;
     use crate::observed::read;
@@ -236,6 +248,18 @@ mod tests {
         assert_eq!(block("0.8.2"), Some(SettingValue::Number(16.0)));
         assert_eq!(block("0.9.2"), None);
         assert_eq!(block("0.32.0"), Some(SettingValue::Number(128.0)));
+    }
+
+    #[test]
+    fn a_server_that_fell_back_to_v0_has_its_defaults() {
+        let mut case =
+            Case { command_line: Some("vllm serve m --preemption-mode swap".into()), ..Case::default() };
+        case.endpoints.insert("/version".into(), "{\"version\":\"0.8.5\"}".into());
+        assert_eq!(read(&case).config.switch(Setting::PrefixCaching), Some(true));
+        let text = "--preemption-mode is not supported by the V1 Engine. Falling back to V0. \n".into();
+        case.logs = vec![LogText { name: "server.log".into(), text }];
+        assert_eq!(read(&case).config.switch(Setting::PrefixCaching), Some(false));
+        assert_eq!(read(&case).config.number(Setting::MaxSequences), Some(256.0));
     }
 
     #[test]
