@@ -206,7 +206,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         BLOCKS,
     ),
     row(VariableUnknown, "Unknown vLLM environment variable detected: ").since("0.17.0").from(
-        Wording::Recording("lab/kvoverridden/server.log"),
+        Wording::Code("vllm-project/vllm:vllm/platforms/interface.py"),
         "(APIServer pid=31967) WARNING 11-16 01:27:43 [interface.py:1457] Unknown vLLM environment variable detected: VLLM_MADE_UP_SETTING",
         "Set the environment variable VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 to allow it",
     ),
