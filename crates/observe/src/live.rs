@@ -249,21 +249,31 @@ async fn told(flag: Option<&AtomicBool>) {
     }
 }
 
-/// Ctrl-C, or the TERM that `timeout` and Kubernetes send.
+/// Ctrl-C, the TERM that `timeout` and Kubernetes send, or the HUP of a session that was lost.
 pub async fn asked_to_stop() {
     use tokio::signal::unix::{SignalKind, signal};
-    let terminated = async {
-        match signal(SignalKind::terminate()) {
-            Ok(mut stream) => {
-                stream.recv().await;
-            }
-            Err(_) => std::future::pending().await,
+    let got = async |kind| match signal(kind) {
+        Ok(mut stream) => {
+            stream.recv().await;
         }
+        Err(_) => std::future::pending().await,
     };
     tokio::select! {
         _ = tokio::signal::ctrl_c() => {}
-        () = terminated => {}
+        () = got(SignalKind::terminate()) => {}
+        () = got(SignalKind::hangup()) => {}
     }
+}
+
+/// From now on a signal ends the program. Whoever once listened for signals is no longer ended by them, and what comes after
+/// a watch may wait for a pipe that never ends.
+pub fn end_when_asked() {
+    std::thread::spawn(|| {
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
+        runtime.block_on(asked_to_stop());
+        // As a shell tells of a program that Ctrl-C ended.
+        std::process::exit(130);
+    });
 }
 
 async fn scrape(watch: &Watch, client: &Client, path: &str) -> ScrapeOutcome {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use intriage_case::Case;
-use intriage_observe::{Address, Limits, PathPlan, Watch, open};
+use intriage_observe::{Address, Limits, PathPlan, Watch, end_when_asked, open};
 use intriage_redact::Redactor;
 
 use super::access::access;
@@ -96,6 +96,7 @@ impl Subject<'_> {
         if let Some(probing) = probing {
             probing.finish(&mut case)?;
         }
+        end_when_asked();
         Ok((case, redactor))
     }
 }
