@@ -117,6 +117,7 @@ thresholds! {
     LongE2e "long_e2e" 10.0 Seconds "an answer people would call slow" "own";
     Throttled "throttled" 0.05 Ratio "share of scheduling periods in which a quota stopped the server: each stop stalls a step for up to 100 ms" "catalogue T.cfs";
     RunQueue "run_queue" 0.05 Ratio "share of the time a serving thread waits for a CPU that is worth a look; slow answers are blamed on it from worth_naming on" "catalogue T.runq; 0.05 to 0.06 seen at a healthy engine on two cores, 0.27 beside four busy loops";
+    CpuPressure "cpu_pressure" 0.2 Ratio "share of the time something on the machine waits for a CPU that is worth a look" "own; PSI some: 0 seen on an idle machine, 0.3 to 0.5 on two cores beside builds";
     SwapPages "swap_pages" 100.0 Count "pages a second to or from swap at which serving is disturbed: 0.4 MB/s; fewer may be what was swapped long ago coming back" "own";
     LinkFull "link_full" 0.6 Ratio "PCIe traffic over what the slowed link carries: near its ceiling" "catalogue";
     LinkIdle "link_idle" 0.1 Ratio "PCIe traffic over what the slowed link carries: it does not matter" "catalogue";
