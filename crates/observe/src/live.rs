@@ -265,17 +265,6 @@ pub async fn asked_to_stop() {
     }
 }
 
-/// From now on a signal ends the program. Whoever once listened for signals is no longer ended by them, and what comes after
-/// a watch may wait for a pipe that never ends.
-pub fn end_when_asked() {
-    std::thread::spawn(|| {
-        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
-        runtime.block_on(asked_to_stop());
-        // As a shell tells of a program that Ctrl-C ended.
-        std::process::exit(130);
-    });
-}
-
 async fn scrape(watch: &Watch, client: &Client, path: &str) -> ScrapeOutcome {
     match client.get(path, watch.limits).await {
         Ok(Answer { status: 200, body, .. }) => ScrapeOutcome::Body(body),

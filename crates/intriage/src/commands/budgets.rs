@@ -38,7 +38,7 @@ pub(super) fn path(window: Duration) -> Budget {
 
 /// How long those probes go on, so that what they saw is there before their budget is used up.
 pub(super) fn path_time(window: Duration) -> Duration {
-    window + GRACE - Duration::from_millis(500)
+    window + GRACE.saturating_sub(Duration::from_millis(500))
 }
 
 /// A model's files.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use intriage_case::{Bytes, Case, Collected, Gathered, Target};
-use intriage_observe::{Address, Limits, PathPlan, Watch, end_when_asked, read_manifest, redacted};
+use intriage_observe::{Address, Limits, PathPlan, Watch, read_manifest, redacted};
 use intriage_report::inventory_text;
 
 use super::access::access;
@@ -13,7 +13,7 @@ use super::collecting::{Collecting, Logs, sources};
 use super::keeping::{can_save, free_name, keep, redactor};
 use super::machine::Looking;
 use super::print;
-use super::watching::watching;
+use super::watching::{end_when_asked, watching};
 use super::ways::{self, Probing};
 use crate::cli::CollectArgs;
 use crate::failure::{Failure, Outcome};

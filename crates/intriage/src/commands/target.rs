@@ -4,14 +4,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use intriage_case::Case;
-use intriage_observe::{Address, Limits, PathPlan, Watch, end_when_asked, open};
+use intriage_observe::{Address, Limits, PathPlan, Watch, open};
 use intriage_redact::Redactor;
 
 use super::access::access;
 use super::collecting::{Collecting, Model};
 use super::keeping::redactor;
 use super::machine::Looking;
-use super::watching::watching;
+use super::watching::{end_when_asked, watching};
 use super::ways::{self, Probing};
 use crate::cli::{AccessArgs, GpuArgs};
 use crate::failure::Failure;
