@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::rules::{Extent, Finds, RULES, Rule};
+use crate::rules::{Extent, Finds, Rule, rules};
 
 /// What stands behind a name.
 #[derive(Debug, Clone, Copy)]
@@ -58,6 +58,9 @@ pub(crate) fn meaning(name: &str, mut takes: impl FnMut(Meaning) -> bool) -> Opt
     }
     let last = name.rsplit('_').next().unwrap_or_default();
     let named = TABLE.last.get(last)?;
+    if matches!(named.rule.finds, Finds::Last { .. }) && name.trim_start_matches('_').len() == last.len() {
+        return None;
+    }
     let whole_words = |benign: &&'static str| {
         name.strip_suffix(*benign).is_some_and(|before| before.is_empty() || before.ends_with('_'))
     };
@@ -101,7 +104,7 @@ fn words(name: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// The rows of [`RULES`] that go by a name.
+/// The rules that go by a name.
 struct Table {
     exact: HashMap<&'static str, Vec<Named>>,
     parts: HashMap<&'static str, Named>,
@@ -120,7 +123,7 @@ impl Table {
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let mut table =
         Table { exact: HashMap::new(), parts: HashMap::new(), last: HashMap::new(), benign: Vec::new() };
-    for rule in RULES {
+    for rule in rules() {
         match rule.finds {
             Finds::Secret { names, extent } => {
                 let named = Named { rule, meaning: Meaning::Secret(extent) };
@@ -128,6 +131,11 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
             }
             Finds::Perhaps { last, benign } => {
                 let named = Named { rule, meaning: Meaning::Perhaps };
+                table.last.extend(last.split_whitespace().map(|word| (word, named)));
+                table.benign.extend(benign.split_whitespace());
+            }
+            Finds::Last { last, benign } => {
+                let named = Named { rule, meaning: Meaning::Secret(Extent::Value) };
                 table.last.extend(last.split_whitespace().map(|word| (word, named)));
                 table.benign.extend(benign.split_whitespace());
             }
@@ -169,6 +177,8 @@ mod tests {
             "AccountKey",
             "aws_secret_access_key",
             "Set-Cookie",
+            "RABBITMQ_DEFAULT_PASS",
+            "X-Token",
         ];
         for name in names {
             assert!(sure(name), "{name}");
@@ -203,6 +213,9 @@ mod tests {
             "num_key_value_heads",
             "eos_token",
             "cache_key",
+            "forward_pass",
+            "pass_rate",
+            "bypass",
         ];
         for name in names {
             assert!(meaning(name, |_| true).is_none(), "{name}");

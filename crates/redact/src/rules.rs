@@ -1,8 +1,14 @@
 //! What is looked for: one row a rule, in [`table`](self::table).
 
+mod plain_text;
 mod table;
 
 pub use table::RULES;
+
+/// Every rule: those of the table, and those for plain text.
+pub fn rules() -> impl Iterator<Item = &'static Rule> {
+    RULES.iter().chain(plain_text::ROWS)
+}
 
 /// One thing that is looked for.
 #[derive(Debug)]
@@ -31,7 +37,7 @@ impl Rule {
             | Finds::HostField { names }
             | Finds::UserField { names }
             | Finds::Prompt { names, .. } => names,
-            Finds::Perhaps { last, .. } => last,
+            Finds::Perhaps { last, .. } | Finds::Last { last, .. } => last,
             Finds::Structure { needles: "", .. } => "code of its own",
             Finds::Structure { needles, .. } => needles,
         }
@@ -47,6 +53,8 @@ pub(crate) enum Finds {
     Secret { names: &'static str, extent: Extent },
     /// By the last word of a name, where the value looks random or stands in a query; never behind a benign name.
     Perhaps { last: &'static str, benign: &'static str },
+    /// By the last word of a name of several that belongs to a secret; never behind a benign name.
+    Last { last: &'static str, benign: &'static str },
     /// By a name that is a secret's where it has a text, and something else where it has a number.
     Text { names: &'static str },
     /// By the name of a field that holds a host.
@@ -80,6 +88,9 @@ pub(crate) enum Part {
     FullHostName,
     PrivateKey,
     Address,
+    Program,
+    NcclHost,
+    HostAndPort,
 }
 
 /// A shape whose every match is one.
