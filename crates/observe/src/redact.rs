@@ -25,7 +25,7 @@ pub fn redacted(case: Case, redactor: &Redactor) -> Case {
     for given in case.manifests {
         match manifest::manifest(given, redactor) {
             Ok(mut safe) => {
-                safe.name = manifest_names.take(names::name(redactor, &safe.name));
+                safe.name = manifest_names.take(&names::name(redactor, &safe.name));
                 manifests.push(safe);
             }
             // One that is kept unsafe would be worse than one that is missing.
@@ -62,14 +62,14 @@ pub fn redacted(case: Case, redactor: &Redactor) -> Case {
 fn endpoints(endpoints: BTreeMap<String, String>, redactor: &Redactor) -> BTreeMap<String, String> {
     let mut paths = Unique::default();
     let safe =
-        |(path, body): (String, String)| (paths.take(names::path(redactor, &path)), redactor.json(&body));
+        |(path, body): (String, String)| (paths.take(&names::path(redactor, &path)), redactor.json(&body));
     endpoints.into_iter().map(safe).collect()
 }
 
 fn logs(logs: Vec<LogText>, redactor: &Redactor) -> Vec<LogText> {
     let mut taken = Unique::default();
     let safe = |log: LogText| LogText {
-        name: taken.take(names::name(redactor, &log.name)),
+        name: taken.take(&names::name(redactor, &log.name)),
         text: redactor.text(&log.text).into_owned(),
     };
     logs.into_iter().map(safe).collect()
@@ -79,7 +79,7 @@ fn replicas(replicas: Vec<Replica>, redactor: &Redactor) -> Vec<Replica> {
     let mut taken = Unique::default();
     let safe = |given: Replica| {
         let mut safe = replica(given, redactor);
-        safe.name = taken.take(replica_name(&names::name(redactor, &safe.name)));
+        safe.name = taken.take(&replica_name(&names::name(redactor, &safe.name)));
         safe
     };
     replicas.into_iter().map(safe).collect()
@@ -162,7 +162,7 @@ fn host(snapshot: HostSnapshot, redactor: &Redactor) -> HostSnapshot {
         };
         // With a slash before it, so that `home/ann` is seen for what it is.
         let safe = names::path(redactor, &["/", &name].concat());
-        (taken.take(safe.trim_start_matches('/').to_owned()), content)
+        (taken.take(safe.trim_start_matches('/')), content)
     });
     HostSnapshot { at: snapshot.at, files: files.collect() }
 }

@@ -186,26 +186,23 @@ pub(crate) fn before_nccl(line: &str, at: usize, hits: &mut Vec<Hit>) {
 /// Looks at the word before a port: a host where it has a number in it, and is neither a file nor a time.
 pub(crate) fn before_port(line: &str, colon: usize, hits: &mut Vec<Hit>) {
     let bytes = line.as_bytes();
-    let part = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'-';
-    let port = bytes[colon + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let start = colon - bytes[..colon].iter().rev().take(64).take_while(part).count();
+    let of_name = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'-';
+    let start = colon - bytes[..colon].iter().rev().take(64).take_while(of_name).count();
     let name = &line[start..colon];
-    let apart =
-        |byte: Option<&u8>| byte.is_none_or(|b| !(b.is_ascii_alphanumeric() || b"._-:/@\\%$".contains(b)));
-    let behind = bytes.get(colon + 1 + port);
-    let ends = apart(behind)
-        || matches!(behind, Some(b'/' | b'.')) && apart(bytes.get(colon + 2 + port))
-        || behind == Some(&b':') && bytes.get(colon + 2 + port) == Some(&b' ')
-        || behind == Some(&b'/');
-    let numbered = name.bytes().any(|byte| byte.is_ascii_digit());
-    if (3..64).contains(&name.len())
+    let joins = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-:/@%$\\".contains(byte);
+    let digits = bytes[colon + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    // A sentence may go on behind it, or a path; not a second number, as in file:line:column.
+    let ends = match &bytes[colon + 1 + digits..] {
+        [b':' | b'.', next, ..] => next.is_ascii_whitespace(),
+        [b'/', ..] | [_] | [] => true,
+        [next, ..] => !joins(next),
+    };
+    let is_name = (3..64).contains(&name.len())
         && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.bytes().any(|byte| byte.is_ascii_digit())
         && !name.ends_with('-')
-        && numbered
-        && (4..=5).contains(&port)
-        && apart(start.checked_sub(1).and_then(|at| bytes.get(at)))
-        && ends
-    {
+        && !bytes[..start].last().is_some_and(joins);
+    if is_name && ends && (4..=5).contains(&digits) {
         let with = With::Pseudonym(Kind::Host);
         hits.push(Hit { start, end: colon, with, rule: rule_name(Part::HostAndPort) });
     }

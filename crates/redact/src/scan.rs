@@ -45,7 +45,7 @@ pub(crate) fn scan(line: &str, scope: Scope, hits: &mut Vec<Hit>) {
             }
             Lead::Part(Part::NcclHost) => hosts::before_nccl(line, found.start(), hits),
             Lead::Part(Part::HostAndPort) if scope.host_names => {
-                hosts::before_port(line, found.start(), hits)
+                hosts::before_port(line, found.start(), hits);
             }
             Lead::Part(Part::UrlCredentials | Part::UrlHost) => urls::find(line, found.start(), hits),
             Lead::Part(Part::Mail) => homes::mail(line, found.start(), found.end(), hits),

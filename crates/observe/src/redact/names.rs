@@ -53,11 +53,11 @@ pub(super) fn sentence(redactor: &Redactor, text: &str) -> String {
 pub(super) struct Unique(BTreeSet<String>);
 
 impl Unique {
-    pub(super) fn take(&mut self, wanted: String) -> String {
+    pub(super) fn take(&mut self, wanted: &str) -> String {
         let dot = wanted.rfind('.').filter(|dot| *dot > 0 && !wanted[*dot..].contains('/'));
         let (stem, ending) = wanted.split_at(dot.unwrap_or(wanted.len()));
         let numbered = (2..).map(|n: u32| [stem, "-", &n.to_string(), ending].concat());
-        let free = std::iter::once(wanted.clone()).chain(numbered).find(|name| !self.0.contains(name));
+        let free = std::iter::once(wanted.to_owned()).chain(numbered).find(|name| !self.0.contains(name));
         let free = free.unwrap_or_default();
         self.0.insert(free.clone());
         free
@@ -93,7 +93,7 @@ mod tests {
     fn two_that_became_one_are_told_apart() {
         let mut names = Unique::default();
         let taken: Vec<String> =
-            ["a.log", "a.log", "a.log", "b/c.d/e", "b/c.d/e"].map(|n| names.take(n.into())).into();
+            ["a.log", "a.log", "a.log", "b/c.d/e", "b/c.d/e"].map(|name| names.take(name)).into();
         assert_eq!(taken, ["a.log", "a-2.log", "a-3.log", "b/c.d/e", "b/c.d/e-2"]);
     }
 }

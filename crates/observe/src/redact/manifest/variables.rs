@@ -61,16 +61,13 @@ fn marked(text: &Passage, names: &mut Vec<String>) -> String {
             Some(close) => inside.find(close).map(|at| at + 1),
             None => Some(length),
         };
-        match end.filter(|end| length > 0 && *end >= length) {
-            Some(end) => {
-                out.push_str(&marker(names.len()));
-                names.push(inside[..length].to_owned());
-                rest = &inside[end..];
-            }
-            None => {
-                out.push('$');
-                rest = behind;
-            }
+        if let Some(end) = end.filter(|end| length > 0 && *end >= length) {
+            out.push_str(&marker(names.len()));
+            names.push(inside[..length].to_owned());
+            rest = &inside[end..];
+        } else {
+            out.push('$');
+            rest = behind;
         }
     }
     out + rest
