@@ -25,6 +25,8 @@ pub enum Unit {
     RequestsPerSecond,
     /// Tokens per second.
     TokensPerSecond,
+    /// Bytes per second.
+    BytesPerSecond,
     /// Events per minute.
     EventsPerMinute,
     /// Watts.
@@ -68,6 +70,7 @@ impl fmt::Display for Quantity {
             Unit::Events | Unit::Count => f.write_str(&grouped(v)),
             Unit::RequestsPerSecond => write!(f, "{} req/s", grouped(v)),
             Unit::TokensPerSecond => write!(f, "{} tokens/s", grouped(v)),
+            Unit::BytesPerSecond => write!(f, "{}/s", bytes_text(v)),
             Unit::EventsPerMinute => write!(f, "{}/min", grouped(v)),
             Unit::Watts => write!(f, "{v:.0} W"),
             Unit::Hertz => write!(f, "{:.0} MHz", v / 1e6),
@@ -229,6 +232,12 @@ pub struct PerSecond<T>(pub T);
 impl From<PerSecond<Requests>> for Quantity {
     fn from(rate: PerSecond<Requests>) -> Self {
         Self::new(rate.0.0, Unit::RequestsPerSecond)
+    }
+}
+
+impl From<PerSecond<Bytes>> for Quantity {
+    fn from(rate: PerSecond<Bytes>) -> Self {
+        Self::new(rate.0.0, Unit::BytesPerSecond)
     }
 }
 

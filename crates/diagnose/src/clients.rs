@@ -37,7 +37,8 @@ impl Clients {
         };
         // Those whose first token came in the window, as in the server's figure.
         let inside = |r: &&ClientRequest| {
-            let first = r.first.map(|first| Millis(r.sent.0 + (first.get().max(0.0) * 1000.0) as u64));
+            let first =
+                r.first.map(|first| Millis(r.sent.0.saturating_add((first.get().max(0.0) * 1000.0) as u64)));
             first.is_some_and(|first| first >= *from && first <= *to)
         };
         let answered: Vec<&ClientRequest> = all.iter().filter(inside).collect();

@@ -31,8 +31,8 @@ pub use detect::{Identity, recognise};
 pub use dialect::{Availability, Dialect, Engine, Flag, FlagValue, How, LogValue, MetricRow, dialect};
 pub use gpu::{GpuReadings, GpuText, UnderLoad, recognise_gpu_text};
 pub use log::{
-    Field, LogClock, LogEvent, LogKind, LogReadings, LogSeries, Meaning, Numbered, Periodic, Reading,
-    Signature, Wording, Xid, XidFault, kernel_record, log_texts, periodic_lines, signatures,
+    Field, LogClock, LogEvent, LogKind, LogReadings, LogSeries, LogTime, Meaning, Numbered, Periodic,
+    Reading, Signature, Wording, Xid, XidFault, kernel_record, log_texts, periodic_lines, signatures,
 };
 pub use model::{Model, read_model};
 pub use observed::{Before, Instance, Observed, Track, TrackData, read};

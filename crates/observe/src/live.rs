@@ -249,20 +249,19 @@ async fn told(flag: Option<&AtomicBool>) {
     }
 }
 
-/// Ctrl-C, or the TERM that `timeout` and Kubernetes send.
+/// Ctrl-C, the TERM that `timeout` and Kubernetes send, or the HUP of a session that was lost.
 pub async fn asked_to_stop() {
     use tokio::signal::unix::{SignalKind, signal};
-    let terminated = async {
-        match signal(SignalKind::terminate()) {
-            Ok(mut stream) => {
-                stream.recv().await;
-            }
-            Err(_) => std::future::pending().await,
+    let got = async |kind| match signal(kind) {
+        Ok(mut stream) => {
+            stream.recv().await;
         }
+        Err(_) => std::future::pending().await,
     };
     tokio::select! {
         _ = tokio::signal::ctrl_c() => {}
-        () = terminated => {}
+        () = got(SignalKind::terminate()) => {}
+        () = got(SignalKind::hangup()) => {}
     }
 }
 

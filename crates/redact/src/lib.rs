@@ -12,7 +12,7 @@
 //! - the work is linear in the text's length;
 //! - one original has one pseudonym in all texts of a redactor, and [`Redactor::map`] tells the owner which.
 //!
-//! What is looked for is a table, [`rules`]; every row has an example of what it hides and of what it leaves alone.
+//! What is looked for is a table, [`RULES`]; every row has an example of what it hides and of what it leaves alone.
 //! No files, no sockets, no clock here.
 
 mod addresses;
@@ -43,5 +43,5 @@ mod values;
 pub use pseudonyms::{MapError, PseudonymMap};
 pub use redactor::Redactor;
 pub use renaming::{pseudonyms_in, rename};
-pub use rules::{RULES, Rule, rules};
+pub use rules::{RULES, Rule};
 pub use unify::Unifier;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::rules::{Extent, Finds, Rule, rules};
+use crate::rules::{Extent, Finds, RULES, Rule};
 
 /// What stands behind a name.
 #[derive(Debug, Clone, Copy)]
@@ -104,7 +104,7 @@ fn words(name: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// The rules that go by a name.
+/// The rows of [`RULES`] that go by a name.
 struct Table {
     exact: HashMap<&'static str, Vec<Named>>,
     parts: HashMap<&'static str, Named>,
@@ -123,7 +123,7 @@ impl Table {
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let mut table =
         Table { exact: HashMap::new(), parts: HashMap::new(), last: HashMap::new(), benign: Vec::new() };
-    for rule in rules() {
+    for rule in RULES {
         match rule.finds {
             Finds::Secret { names, extent } => {
                 let named = Named { rule, meaning: Meaning::Secret(extent) };

@@ -1,17 +1,21 @@
-//! What is looked for: one row a rule, in [`table`](self::table).
+//! What is looked for: one row a rule, in a table for each kind.
 
+mod forms;
+mod names;
+mod owners;
 mod plain_text;
-mod table;
+mod prompts;
+mod vendors;
 
-pub use table::RULES;
+/// The tables, in the order in which rules are tried.
+const TABLES: [&[Rule]; 6] =
+    [vendors::VENDORS, forms::FORMS, names::NAMES, prompts::PROMPTS, owners::OWNERS, plain_text::PLAIN_TEXT];
 
-/// Every rule: those of the table, and those for plain text.
-pub fn rules() -> impl Iterator<Item = &'static Rule> {
-    RULES.iter().chain(plain_text::ROWS)
-}
+/// Every rule.
+pub static RULES: &[Rule] = &joined::<{ length() }>();
 
 /// One thing that is looked for.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Rule {
     /// A short name in lower case.
     pub name: &'static str,
@@ -91,6 +95,29 @@ pub(crate) enum Part {
     Program,
     NcclHost,
     HostAndPort,
+}
+
+const fn length() -> usize {
+    let (mut sum, mut table) = (0, 0);
+    while table < TABLES.len() {
+        sum += TABLES[table].len();
+        table += 1;
+    }
+    sum
+}
+
+const fn joined<const N: usize>() -> [Rule; N] {
+    let mut rules = [TABLES[0][0]; N];
+    let (mut at, mut table) = (0, 0);
+    while table < TABLES.len() {
+        let mut row = 0;
+        while row < TABLES[table].len() {
+            rules[at] = TABLES[table][row];
+            (at, row) = (at + 1, row + 1);
+        }
+        table += 1;
+    }
+    rules
 }
 
 /// A shape whose every match is one.

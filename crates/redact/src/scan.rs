@@ -7,7 +7,7 @@ use regex::Regex;
 
 use crate::hits::{Hit, With};
 use crate::pseudonyms::Kind;
-use crate::rules::{Finds, NAME_NEEDLES, Part, Rule, rules};
+use crate::rules::{Finds, NAME_NEEDLES, Part, RULES, Rule};
 use crate::{addresses, assignments, command_line, homes, hosts, multiline, urls};
 
 /// Room for what each shape remembers of a line; a test counts the shapes.
@@ -62,7 +62,7 @@ pub(crate) fn scan(line: &str, scope: Scope, hits: &mut Vec<Hit>) {
 /// The row of a part that has code of its own.
 pub(crate) fn rule_name(part: Part) -> &'static str {
     let is = |rule: &&Rule| matches!(rule.finds, Finds::Structure { part: own, .. } if own == part);
-    rules().find(is).map_or("", |rule| rule.name)
+    RULES.iter().find(is).map_or("", |rule| rule.name)
 }
 
 #[derive(Clone, Copy)]
@@ -124,7 +124,7 @@ static NEEDLES: LazyLock<Needles> = LazyLock::new(|| {
     let mut texts: Vec<&str> = NAME_NEEDLES.split_whitespace().collect();
     let mut leads_to = vec![Lead::Name; texts.len()];
     let mut shapes = Vec::new();
-    for rule in rules() {
+    for rule in RULES {
         match rule.finds {
             Finds::Shape { needles, pattern, check, host } => {
                 let with = if host { With::Pseudonym(Kind::Host) } else { With::Mask };
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn every_name_of_the_table_has_a_needle_in_it() {
-        for rule in rules() {
+        for rule in RULES {
             let (Finds::Secret { names, .. }
             | Finds::Text { names }
             | Finds::HostField { names }

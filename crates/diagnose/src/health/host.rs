@@ -11,7 +11,7 @@ pub(super) fn checks(host: &Host, thresholds: &Thresholds) -> Vec<Check> {
         processors(host),
         busy(host, thresholds),
         memory(host, thresholds),
-        swap(host),
+        swap(host, thresholds),
         shared_memory(host, thresholds),
         network(host, thresholds),
     ];
@@ -66,6 +66,11 @@ fn busy(host: &Host, thresholds: &Thresholds) -> Check {
             Some("a machine of its own, or another host"),
         );
     }
+    let waiting = host.cpu_pressure.and_then(|p| p.some).map_or(0.0, Ratio::get);
+    if waiting >= thresholds.get(Limit::CpuPressure) {
+        let change = "fewer neighbours, cores of its own for the server, or more cores";
+        return check("load", State::Attention, says, Some(change));
+    }
     check("load", State::Good, says, None)
 }
 
@@ -109,15 +114,15 @@ fn memory(host: &Host, thresholds: &Thresholds) -> Check {
     }
 }
 
-fn swap(host: &Host) -> Check {
+fn swap(host: &Host, thresholds: &Thresholds) -> Check {
     let memory = &host.memory;
     let moves =
         [memory.swap_in, memory.swap_out].into_iter().flatten().map(|r| r.0.get()).fold(0.0, f64::max);
     match memory.swap_used {
         _ if moves > 0.0 => check(
             "swap",
-            State::Bad,
-            format!("{moves:.0} pages a second move"),
+            if moves >= thresholds.get(Limit::SwapPages) { State::Bad } else { State::Attention },
+            format!("{moves:.1} pages a second move"),
             Some("no swap on serving machines (swapoff -a)"),
         ),
         Some(used) if used.get() > 0.0 => check(

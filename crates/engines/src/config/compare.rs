@@ -2,7 +2,7 @@
 
 use intriage_case::Source;
 
-use super::beside::{start, variables, version};
+use super::beside::{replaced, start, variables, version};
 use super::table::{ConfigRow, ConfigTable, RowVerdict, Said};
 use super::{Asked, Config, Meant, Setting, SettingValue, Stated, in_use};
 use crate::dialect::Dialect;
@@ -46,6 +46,7 @@ pub(crate) fn compare(
         rows.extend(row(dialect, observed, meant, flag.setting, name, default));
     }
     rows.extend(variables(dialect, observed, meant));
+    rows.extend(replaced(observed));
     ConfigTable {
         asked: by.into_iter().any(|by| config.has_asked(by)),
         manifest: meant.map(|m| m.file.clone()),

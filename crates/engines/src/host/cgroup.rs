@@ -88,11 +88,14 @@ impl Cgroup {
         tightest(self.memory.iter().filter_map(|g| g.limit))
     }
 
-    /// The group that was stopped most, by share of its periods.
+    /// The group that was stopped most, by its time where the kernel tells it, then by its periods.
     pub fn most_throttled(&self) -> Option<&CpuGroup> {
-        let share = |g: &CpuGroup| g.throttled_periods.map(Ratio::get);
-        let known = self.cpu.iter().filter(|g| share(g).is_some());
-        known.max_by(|a, b| share(a).unwrap_or(0.0).total_cmp(&share(b).unwrap_or(0.0)))
+        let share = |s: Option<Ratio>| s.map_or(0.0, Ratio::get);
+        let known = self.cpu.iter().filter(|g| g.throttled_periods.is_some());
+        known.max_by(|a, b| {
+            let by_time = share(a.throttled_time).total_cmp(&share(b.throttled_time));
+            by_time.then(share(a.throttled_periods).total_cmp(&share(b.throttled_periods)))
+        })
     }
 }
 

@@ -30,7 +30,21 @@ pub(super) fn can_save(path: &Path) -> Result<(), Failure> {
             path.display()
         )));
     }
+    if path.exists() {
+        return Err(Failure::Usage(format!(
+            "{} is there already, and evidence is not overwritten: name another file, or take it away",
+            path.display()
+        )));
+    }
     Ok(())
+}
+
+/// A file for a case where the user names none: `intriage.case`, or with a number where that is taken.
+pub(super) fn free_name() -> PathBuf {
+    let numbered = (2..).map(|n| PathBuf::from(format!("intriage-{n}.case")));
+    let mut names = std::iter::once(PathBuf::from("intriage.case")).chain(numbered);
+    // The names never end, the files of a folder do.
+    names.find(|name| !name.exists()).unwrap_or_default()
 }
 
 /// Adds the manifests the user named; one that is none is an error with its line.

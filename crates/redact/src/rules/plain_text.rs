@@ -5,8 +5,7 @@
 
 use super::{Finds, Part, Rule, has_digit, secret, shape, shape_if};
 
-/// The rows.
-pub(super) static ROWS: &[Rule] = &[
+pub(super) const PLAIN_TEXT: &[Rule] = &[
     Rule {
         name: "pass",
         what: "passwords by the last word of their name",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Rule, rules};
+use super::{RULES, Rule};
 use crate::Redactor;
 
 /// The line of an example, and what must not be in it afterwards.
@@ -13,7 +13,7 @@ fn example(rule: &Rule) -> (String, Vec<String>) {
 
 #[test]
 fn every_row_hides_its_example_and_nothing_around_it() {
-    for rule in rules() {
+    for rule in RULES {
         let (line, hidden) = example(rule);
         assert!(!hidden.is_empty(), "{} has no example", rule.name);
         let redactor = Redactor::new();
@@ -36,16 +36,16 @@ fn every_row_hides_its_example_and_nothing_around_it() {
 
 #[test]
 fn every_row_leaves_its_look_alike_alone() {
-    for rule in rules() {
+    for rule in RULES {
         assert_eq!(Redactor::new().text(rule.keeps), rule.keeps, "{}", rule.name);
     }
 }
 
 #[test]
 fn rows_have_names_of_their_own_and_say_where_they_come_from() {
-    let names: BTreeSet<&str> = rules().map(|rule| rule.name).collect();
-    assert_eq!(names.len(), rules().count());
-    for rule in rules() {
+    let names: BTreeSet<&str> = RULES.iter().map(|rule| rule.name).collect();
+    assert_eq!(names.len(), RULES.len());
+    for rule in RULES {
         assert!(
             !rule.source.is_empty() && !rule.what.is_empty() && !rule.pattern().is_empty(),
             "{}",

@@ -89,7 +89,7 @@ fn carries(generation: u32, lanes: u32) -> f64 {
 }
 
 fn judge(e: &Evidence<'_>) -> Judgement {
-    let slow = working(e).map(|cards| cards.into_iter().find_map(|card| slow(e, card)));
+    let slow = working(e).map(|cards| fullest(cards.into_iter().filter_map(|card| slow(e, card))));
     let speed = match &slow {
         Ok(Some(slow)) => Ratio::of(slow.ceilings().0, slow.ceilings().1).unwrap_or(Ratio(1.0)),
         _ => Ratio(1.0),
@@ -115,6 +115,12 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         };
     }
     w.conclude(says, slower_impact(e, speed))
+}
+
+/// Of several slow links the one that is used most; one whose use nobody counted comes before an idle one.
+fn fullest<'a>(slow: impl Iterator<Item = Slow<'a>>) -> Option<Slow<'a>> {
+    let used = |link: &Slow<'_>| link.used().map_or(f64::EPSILON, |(_, share)| share.get());
+    slow.reduce(|a, b| if used(&b) > used(&a) { b } else { a })
 }
 
 /// A card whose link is slower than it could be although the card works.
@@ -160,6 +166,15 @@ mod tests {
 
     fn card(generation: u32, lanes: u32, rate: Option<f64>) -> Card {
         Card::h100().linked(generation, lanes, rate).busy(0.8, 1755.0, ClockReasons(0))
+    }
+
+    #[test]
+    fn of_two_slow_links_the_one_that_is_used_is_judged() {
+        let j = tensor_parallel_over_pcie()
+            .cards(&[card(3, 8, Some(0.0)), card(3, 8, Some(6.3e9))])
+            .judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
+        assert!(j.says.contains("GPU 1"), "{}", j.says);
     }
 
     #[test]

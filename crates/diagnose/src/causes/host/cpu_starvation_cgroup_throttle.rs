@@ -86,14 +86,17 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     let quota = host.as_ref().ok().and_then(|host| throttled(host));
     let waiting = host.as_ref().ok().and_then(|host| waits_most(host));
     let stopped = quota.and_then(|(_, group)| group.throttled_periods).unwrap_or(Ratio(0.0));
+    let stood = quota.map_or(Ratio(0.0), |(_, group)| stood_still(group));
     let waited = waiting.and_then(|(_, thread)| thread.run_queue_delay).unwrap_or(Ratio(0.0));
-    let by_quota = stopped.get() > e.limit(Limit::Throttled);
+    let by_quota = quota.is_some_and(|(_, group)| is_stopped(e, group));
     let says = if by_quota {
         let limit = match quota.and_then(|(_, group)| group.limit) {
             Some(Quota::At(cpus)) => format!(" of {:.1} CPUs", cpus.get()),
             _ => String::new(),
         };
-        format!("a CPU quota{limit} stops the server in {stopped} of its scheduling periods")
+        format!(
+            "a CPU quota{limit} stops the server in {stopped} of its scheduling periods, {stood} of the time"
+        )
     } else {
         format!("the engine's threads wait for a CPU {waited} of the time: others use it")
     };
@@ -108,7 +111,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         }
     }
     // Both are shares of the time in which the server could not go on.
-    let lost = if by_quota { stopped } else { waited };
+    let lost = if by_quota { stood } else { waited };
     w.conclude(says, stopped_impact(e, lost))
 }
 
@@ -122,11 +125,23 @@ fn logged(e: &Evidence<'_>) -> Option<(Ratio, Fact)> {
 
 type Found<'a, T> = Option<(&'a ServingProcess, &'a T)>;
 
+/// Share of the time a group stood still. Periods in which it did not want to run are not counted by the kernel, and its time
+/// is summed over the CPUs: the smaller of the two shares is the truer one.
+fn stood_still(group: &CpuGroup) -> Ratio {
+    let periods = group.throttled_periods.map_or(0.0, Ratio::get);
+    Ratio(group.throttled_time.map_or(periods, |time| time.get().min(periods)).clamp(0.0, 1.0))
+}
+
+/// Stopped often, and for long enough to be felt.
+fn is_stopped(e: &Evidence<'_>, group: &CpuGroup) -> bool {
+    let often = group.throttled_periods.is_some_and(|s| s.get() > e.limit(Limit::Throttled));
+    often && stood_still(group).get() >= e.limit(Limit::RunQueue)
+}
+
 /// The control group that was stopped most, of the processes a request waits for.
 fn throttled(host: &Host) -> Found<'_, CpuGroup> {
     let groups = host.processes.iter().filter_map(|p| Some((p, p.cgroup.as_ref()?.most_throttled()?)));
-    let share = |group: &CpuGroup| group.throttled_periods.map_or(0.0, Ratio::get);
-    groups.max_by(|(_, a), (_, b)| share(a).total_cmp(&share(b)))
+    groups.max_by(|(_, a), (_, b)| stood_still(a).get().total_cmp(&stood_still(b).get()))
 }
 
 /// The thread of the engine that waited most for a CPU, of those that do the work.
@@ -153,8 +168,13 @@ fn gets_too_little(
     if let Err(why) = host {
         return Test::Unknown(why.clone());
     }
-    let stopped = quota.and_then(|(p, g)| Some((p, g.throttled_periods?)));
-    if let Some((process, share)) = stopped.filter(|(_, s)| s.get() > e.limit(Limit::Throttled)) {
+    if e.observed.times.len() >= 2 && e.busy().is_empty() {
+        return Test::Unknown(
+            "no request ran in the window: what a CPU it lacks costs shows under load".into(),
+        );
+    }
+    let stopped = quota.filter(|(_, group)| is_stopped(e, group));
+    if let Some((process, share)) = stopped.and_then(|(p, g)| Some((p, g.throttled_periods?))) {
         let says = format!("the quota stopped process {} in {share} of its periods", process.pid);
         return Test::Holds(kernel(says, share, "cpu.stat"));
     }

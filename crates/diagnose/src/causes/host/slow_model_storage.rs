@@ -131,7 +131,7 @@ fn from_log(e: &Evidence<'_>) -> Option<Loading> {
         let rate = size.get() / took.get().max(1e-3);
         let slow = size.get() > e.limit(Limit::LargeWeights) && rate < e.limit(Limit::SlowStorage);
         let says = format!("{size} in {took}, {:.2} GB/s", rate / 1e9);
-        let fact = told(event, says, Quantity::new(rate, Unit::Bytes));
+        let fact = told(event, says, Quantity::new(rate, Unit::BytesPerSecond));
         return Some(Loading { took: Some(took), fact, slow });
     }
     let shard = log.first(Meaning::ShardsSlow)?;
@@ -181,7 +181,7 @@ fn from_kernel(e: &Evidence<'_>) -> Option<Loading> {
         process.pid,
         rate.0.get() / 1e6
     );
-    let fact = kernel(says, Quantity::new(rate.0.get(), Unit::Bytes), &format!("proc/{}/stat", process.pid));
+    let fact = kernel(says, Quantity::from(rate), &format!("proc/{}/stat", process.pid));
     Some(Loading { took: None, fact, slow: rate.0.get() < e.limit(Limit::SlowStorage) })
 }
 

@@ -148,8 +148,13 @@ fn one_duration(
         Err(why) => Test::Unknown(why.clone()),
         Ok(None) => Test::Fails(seen("failed requests lasted all sorts of times".into(), share)),
         Ok(Some(cut)) => {
-            let says =
-                format!("{} of {} failed requests lasted {} within 2 %", cut.share, failed.len(), cut.after);
+            let spread = Ratio(e.limit(Limit::CutSpread));
+            let says = format!(
+                "{} of {} failed requests lasted {} within {spread}",
+                cut.share,
+                failed.len(),
+                cut.after
+            );
             Test::Holds(seen(says, cut.after))
         }
     }

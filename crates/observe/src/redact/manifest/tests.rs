@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 fn safe(name: &str, text: &str) -> ManifestText {
@@ -184,4 +186,51 @@ fn what_cannot_be_masked_takes_the_file_with_it() {
     let given = ManifestText { name: "c.yaml".into(), changed: None, text: text.into() };
     let why = manifest(given, &Redactor::new()).unwrap_err();
     assert!(why.contains("c.yaml was left out"), "{why}");
+}
+
+/// What may stand in any of them, in any order.
+const COMMENTS: [&str; 5] = [
+    "# HF_TOKEN=canaryOne42",
+    "# was: vllm serve m --api-key canaryTwo42",
+    "# -----BEGIN RSA PRIVATE KEY-----\n# canaryThree42\n# -----END RSA PRIVATE KEY-----",
+    "#   - name: DB_PASSWORD\n#     value: \"canaryFour42\"",
+    "#",
+];
+const UNITS: [&str; 4] = [
+    "Environment=\"HF_TOKEN=canaryFive42\" \"HOSTNAME=canarySix42-gpu\"",
+    "ExecStartPre=curl \\\n  -u ann:canarySeven42 x",
+    "ExecStart=\nExecStart=vllm serve m --hf-token=canaryEight42",
+    "; Environment=API_KEY=canaryNine42",
+];
+const CONTAINERS: [&str; 3] = [
+    "    - name: a\n      args: [--api-key, canaryFive42]",
+    "    - name: b\n      env:\n        - name: USER\n          value: canarySix42",
+    "    - name: c\n      livenessProbe:\n        exec:\n          command: [curl, -u, \"ann:canarySeven42\"]",
+];
+
+fn any_of(more: &'static [&'static str]) -> impl Strategy<Value = String> {
+    let all: Vec<&str> = COMMENTS.iter().chain(more).copied().collect();
+    prop::collection::vec(prop::sample::select(all), 0..10).prop_map(|pieces| pieces.join("\n"))
+}
+
+proptest! {
+    #[test]
+    fn in_any_order_no_secret_is_left_and_every_line_is(unit in any_of(&UNITS), pod in any_of(&CONTAINERS)) {
+        let unit = format!("[Service]\nExecStart=vllm serve m\n{unit}\n");
+        let pod = format!("kind: Pod\nspec:\n  containers:\n    - name: x\n      args: [serve]\n{pod}\n");
+        for (name, text) in [("a.service", unit), ("pod.yaml", pod)] {
+            let once = safe(name, &text);
+            prop_assert!(!once.text.contains("canary"), "{}", once.text);
+            prop_assert_eq!(once.text.lines().count(), text.lines().count());
+            prop_assert_eq!(&safe(name, &once.text), &once);
+        }
+    }
+
+    #[test]
+    fn any_text_is_survived(text in "(\\PC|[\n :=\\-\\[\\]{}\"'$#;|>\\\\]|ExecStart=|Environment=USER=|services:|kind: Pod\n|command:){0,60}") {
+        for name in ["x.service", "x.yaml"] {
+            let given = ManifestText { name: name.into(), changed: None, text: text.clone() };
+            let _ = manifest(given, &Redactor::new());
+        }
+    }
 }
