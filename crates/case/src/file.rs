@@ -13,6 +13,7 @@ use thiserror::Error;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
+use crate::unreadable::unreadable;
 use crate::{Case, Collected, Intent, Replica, Target, layout};
 
 /// The version of the case file written here.
@@ -117,7 +118,7 @@ pub enum CaseFileError {
     #[error("not a case file: it has no {MANIFEST}")]
     NoManifest,
     /// A manifest that is not one.
-    #[error("{MANIFEST} is not readable: {0}")]
+    #[error("{MANIFEST} is not readable: {}", unreadable(.0))]
     Manifest(#[from] serde_json::Error),
     /// Another version.
     #[error("the file says {found:?}, this intriage reads {SCHEMA:?}: use the version that wrote it")]

@@ -290,7 +290,7 @@ async fn first_scrape(watch: &Watch, client: &Client) -> Result<(String, Vec<u8>
             200 => {}
             status @ (401 | 403) => return Err(LiveError::Unauthorized { url, status }),
             status @ 300..=399 => {
-                let to = answer.location.unwrap_or_default();
+                let to = crate::url::told(&answer.location.unwrap_or_default());
                 tried.push(format!("{path} answers {status} to {to}"));
                 continue;
             }

@@ -3,11 +3,13 @@
 mod forms;
 mod names;
 mod owners;
+mod plain_text;
 mod prompts;
 mod vendors;
 
 /// The tables, in the order in which rules are tried.
-const TABLES: [&[Rule]; 5] = [vendors::VENDORS, forms::FORMS, names::NAMES, prompts::PROMPTS, owners::OWNERS];
+const TABLES: [&[Rule]; 6] =
+    [vendors::VENDORS, forms::FORMS, names::NAMES, prompts::PROMPTS, owners::OWNERS, plain_text::PLAIN_TEXT];
 
 /// Every rule.
 pub static RULES: &[Rule] = &joined::<{ length() }>();
@@ -39,7 +41,7 @@ impl Rule {
             | Finds::HostField { names }
             | Finds::UserField { names }
             | Finds::Prompt { names, .. } => names,
-            Finds::Perhaps { last, .. } => last,
+            Finds::Perhaps { last, .. } | Finds::Last { last, .. } => last,
             Finds::Structure { needles: "", .. } => "code of its own",
             Finds::Structure { needles, .. } => needles,
         }
@@ -55,6 +57,8 @@ pub(crate) enum Finds {
     Secret { names: &'static str, extent: Extent },
     /// By the last word of a name, where the value looks random or stands in a query; never behind a benign name.
     Perhaps { last: &'static str, benign: &'static str },
+    /// By the last word of a name of several that belongs to a secret; never behind a benign name.
+    Last { last: &'static str, benign: &'static str },
     /// By a name that is a secret's where it has a text, and something else where it has a number.
     Text { names: &'static str },
     /// By the name of a field that holds a host.
@@ -88,6 +92,9 @@ pub(crate) enum Part {
     FullHostName,
     PrivateKey,
     Address,
+    Program,
+    NcclHost,
+    HostAndPort,
 }
 
 const fn length() -> usize {

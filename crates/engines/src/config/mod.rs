@@ -17,7 +17,9 @@ use std::collections::BTreeMap;
 use intriage_case::Source;
 
 pub use asked::Asked;
-pub use manifest::{Launch, ManifestError, ManifestTexts, Variable, Word, manifest_texts, read_manifest};
+pub use manifest::{
+    Launch, ManifestError, ManifestTexts, Passage, Variable, Word, Writing, manifest_texts, read_manifest,
+};
 pub use setting::{Setting, SettingValue};
 pub use table::{ConfigRow, ConfigTable, RowVerdict, Said, Start};
 

@@ -2,6 +2,7 @@
 
 mod compose;
 mod kubernetes;
+mod passage;
 mod shell;
 mod systemd;
 mod texts;
@@ -10,6 +11,7 @@ mod yaml;
 use intriage_case::manifest::MAX_MANIFEST_BYTES;
 use thiserror::Error;
 
+pub use passage::{Passage, Writing};
 pub use texts::{ManifestTexts, manifest_texts};
 pub(crate) use yaml::{Node, Value};
 
