@@ -24,8 +24,8 @@ mod version;
 mod vllm;
 
 pub use config::{
-    Asked, Config, ConfigRow, ConfigTable, Launch, ManifestError, ManifestTexts, RowVerdict, Said, Setting,
-    SettingValue, Start, Stated, Variable, Word, manifest_texts, read_manifest,
+    Asked, Config, ConfigAnswer, ConfigRow, ConfigTable, Launch, ManifestError, ManifestTexts, Place,
+    RowVerdict, Said, Setting, SettingValue, Start, Stated, Variable, Word, manifest_texts, read_manifest,
 };
 pub use detect::{Identity, recognise};
 pub use dialect::{Availability, Dialect, Engine, Flag, FlagValue, How, LogValue, MetricRow, dialect};

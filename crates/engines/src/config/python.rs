@@ -53,9 +53,16 @@ pub(crate) fn from_fields<'a>(
     config: &mut Config,
 ) {
     for (key, text) in fields {
-        let Some(value) = SettingValue::read(text) else { continue };
+        let value = SettingValue::read(text).or_else(|| off(key, text, role));
+        let Some(value) = value else { continue };
         state_field(dialect, key, value, source, role, config);
     }
+}
+
+/// What the engine made is none: drafts that are configured nowhere are off.
+fn off(key: &str, text: &str, role: Role) -> Option<SettingValue> {
+    let none = role == Role::Resolved && key == "speculative_config" && text == "None";
+    none.then_some(SettingValue::Switch(false))
 }
 
 /// States a field under the setting its name stands for; unknown names are left alone.

@@ -3,7 +3,7 @@
 use intriage_case::manifest::MAX_MANIFEST_BYTES;
 
 use super::shell::split;
-use super::{ManifestError, Node, Value, kubernetes, systemd, yaml};
+use super::{ManifestError, Node, Place, Value, kubernetes, systemd, yaml};
 
 /// Keys of YAML whose text is a command line.
 const COMMANDS: [&str; 5] = ["command", "args", "entrypoint", "test", "run"];
@@ -66,7 +66,7 @@ fn of_document(document: &Node, found: &mut ManifestTexts) {
 }
 
 fn words(line: &str) -> Vec<String> {
-    split(line, 0).into_iter().map(|word| word.text).collect()
+    split(line, Place::default()).into_iter().map(|word| word.text).collect()
 }
 
 #[cfg(test)]
