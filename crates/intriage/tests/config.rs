@@ -107,7 +107,7 @@ fn it_is_fine_only_where_something_is_seen_to_be_in_force() {
     };
     let (unseen, good, bad) = (
         unit("unseen.service", "--stream-interval 4"),
-        unit("good.service", "--max-num-seqs 4 --load-format dummy"),
+        unit("good.service", "--max-num-seqs 4 --load-format dummy --max-model-len 8192"),
         unit("bad.service", "--max-num-seqs 64"),
     );
     let other = manifest(dir.path(), "nginx.service", "[Service]\nExecStart=nginx -g x\n");

@@ -163,7 +163,9 @@ fn answer(table: &ConfigTable, width: usize) -> String {
         (0, 0) if unseen.is_empty() => (UNSURE, "Nothing asked for can be compared.".to_owned()),
         (0, 0) => (UNSURE, format!("Nothing is known to be in force {how}; {also}.")),
         (0, agree) if !unseen.is_empty() => (UNSURE, format!("{agree} in force {how}, {also}.")),
-        (0, agree) if !table.not_compared.is_empty() => (GOOD, format!("{agree} in force {how}.")),
+        (0, agree) if !table.not_compared.is_empty() || !table.left_out.is_empty() => {
+            (GOOD, format!("{agree} in force {how}."))
+        }
         (0, agree) => (GOOD, format!("{agree} in force {how}, nothing that is not.")),
         (1, agree) => (BAD, format!("1 is not in force {how}; {agree} {}.", are(agree))),
         (off, agree) => (BAD, format!("{off} are not in force {how}; {agree} {}.", are(agree))),

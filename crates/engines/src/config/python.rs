@@ -2,7 +2,7 @@
 
 use intriage_case::Source;
 
-use super::{Asked, Config, SettingValue};
+use super::{Asked, Config, Setting, SettingValue};
 use crate::dialect::{Dialect, FlagValue};
 
 /// Splits `a=1, b=[1, 2], c='x, y'` or `'a': 1, 'b': {…}` into `(key, value text)` at the top level.
@@ -83,6 +83,9 @@ pub(super) fn state_field(
         (FlagValue::Switch(on), SettingValue::Switch(given)) => SettingValue::Switch(given == on),
         (FlagValue::Switch(_), _) => return,
         (FlagValue::Number, value) if value.number().is_none() => return,
+        (FlagValue::Text, SettingValue::Text(name)) if flag.setting == Setting::Dtype => {
+            SettingValue::Text(name.trim_start_matches("torch.").to_owned())
+        }
         (FlagValue::Text, SettingValue::Number(n)) => SettingValue::Text(n.to_string()),
         (_, value) => value,
     };
@@ -95,7 +98,7 @@ pub(super) fn state_field(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Engine, Setting, dialect};
+    use crate::{Engine, dialect};
 
     #[test]
     fn a_config_dump_is_split_at_its_own_commas_only() {

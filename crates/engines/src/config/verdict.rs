@@ -230,9 +230,9 @@ fn share_names(a: &str, b: &str) -> bool {
     a.iter().all(|name| b.contains(name)) || b.iter().all(|name| a.contains(name))
 }
 
-/// `half` and `torch.float16` are the same type.
+/// `half` and `float16` are the same type.
 fn dtype(name: &str) -> &str {
-    match name.trim_start_matches("torch.") {
+    match name {
         "half" => "float16",
         "float" => "float32",
         other => other,
