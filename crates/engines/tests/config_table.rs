@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use intriage_case::{
     Case, HostSnapshot, LogText, ManifestText, Millis, Scrape, ScrapeOutcome, Source, layout,
 };
-use intriage_engines::{ConfigRow, Observed, RowVerdict, Setting, SettingValue, read};
+use intriage_engines::{ConfigAnswer, ConfigRow, Observed, RowVerdict, Setting, SettingValue, read};
 
 /// A busy vLLM 0.32 on CPU with this `cache_config_info`.
 fn vllm(labels: &str) -> Case {
@@ -214,6 +214,18 @@ fn what_one_source_says_alone_is_unseen() {
     let observed = read(&case);
     assert_eq!(row(&observed, "--stream-interval").verdict, RowVerdict::Unknown);
     assert_eq!(row(&observed, "--block-size").verdict, RowVerdict::Agrees);
+    assert_eq!(observed.table.answer(), ConfigAnswer::InForce);
+}
+
+#[test]
+fn a_manifest_of_which_nothing_is_seen_is_not_in_force() {
+    let mut case = vllm("block_size=\"128\"");
+    let log = "INFO non-default args: {'model': 'm', 'block_size': 128}\n";
+    case.logs = vec![LogText { name: "server.log".into(), text: log.into() }];
+    assert_eq!(read(&case).table.answer(), ConfigAnswer::InForce);
+    case.manifests = vec![unit("[Service]\nExecStart=/opt/start-vllm.sh\n")];
+    let table = read(&case).table;
+    assert_eq!((table.answer(), table.manifest.as_deref()), (ConfigAnswer::Nothing, Some("vllm.service")));
 }
 
 #[test]
@@ -223,6 +235,13 @@ fn a_variable_of_the_unit_is_a_wish_too() {
     let observed = read(&case);
     assert_eq!(observed.config.number(Setting::KvBytes), Some(1_073_741_824.0));
     assert!(row(&observed, "--kv-cache-memory-bytes").is_off());
+    started(&mut case, "python3 /opt/bin/vllm serve m", "VLLM_CPU_KVCACHE_SPACE=1\n");
+    let observed = read(&case);
+    let pool = row(&observed, "--kv-cache-memory-bytes");
+    assert_eq!(pool.verdict, RowVerdict::Stale, "{pool:#?}");
+    assert!(pool.says.contains("has VLLM_CPU_KVCACHE_SPACE for 4.00 GiB"), "{}", pool.says);
+    assert!(!observed.table.rows.iter().any(|row| row.name == "VLLM_CPU_KVCACHE_SPACE"));
+    case.host.clear();
     case.scrapes = vllm("block_size=\"128\"").scrapes;
     assert_eq!(read(&case).config.number(Setting::KvBytes), None);
 }

@@ -141,8 +141,11 @@ fn place(source: &Source) -> String {
 }
 
 fn answer(table: &ConfigTable, width: usize) -> String {
-    let count = |verdict| table.rows.iter().filter(|row| row.verdict == verdict).count();
-    let agree = count(RowVerdict::Agrees);
+    let agreeing = |asked: bool| {
+        let agrees = |row: &&ConfigRow| row.verdict == RowVerdict::Agrees && row.requested.is_some() == asked;
+        table.rows.iter().filter(agrees).count()
+    };
+    let (asked, started) = (agreeing(true), agreeing(false));
     let off = table.rows.iter().filter(|row| row.is_off()).count();
     let unseen: Vec<&str> = table
         .rows
@@ -150,29 +153,33 @@ fn answer(table: &ConfigTable, width: usize) -> String {
         .filter(|row| row.verdict == RowVerdict::Unknown)
         .map(|row| row.name.as_str())
         .collect();
-    let asked = table.rows.iter().any(|row| row.requested.is_some());
-    let how = if asked { "as asked for" } else { "as it was started" };
-    let also = match unseen.len() {
-        0 => String::new(),
-        n => format!("{n} that nothing shows: {}", unseen.join(", ")),
-    };
-    let (style, mut says) = match (off, agree) {
+    let are = |count| if count == 1 { "is" } else { "are" };
+    let mut parts = Vec::new();
+    if off > 0 {
+        parts.push(format!("{off} {} not in force as asked for", are(off)));
+    }
+    match (asked, off) {
+        (0, _) => {}
+        (asked, 0) => parts.push(format!("{asked} in force as asked for")),
+        (asked, _) => parts.push(format!("{asked} {}", are(asked))),
+    }
+    if started > 0 {
+        parts.push(format!("{started} in force as it was started"));
+    }
+    let is_known = !parts.is_empty();
+    if !unseen.is_empty() {
+        parts.push(format!("{} that nothing shows: {}", unseen.len(), unseen.join(", ")));
+    }
+    let whole = unseen.is_empty() && table.not_compared.is_empty() && table.left_out.is_empty();
+    let (style, says) = match (off, is_known) {
         _ if !table.asked => {
             (UNSURE, "Nothing says what was asked for: give --manifest, --log or --engine-args.".to_owned())
         }
-        (0, 0) if unseen.is_empty() => (UNSURE, "Nothing asked for can be compared.".to_owned()),
-        (0, 0) => (UNSURE, format!("Nothing is known to be in force {how}; {also}.")),
-        (0, agree) if !unseen.is_empty() => (UNSURE, format!("{agree} in force {how}, {also}.")),
-        (0, agree) if !table.not_compared.is_empty() || !table.left_out.is_empty() => {
-            (GOOD, format!("{agree} in force {how}."))
-        }
-        (0, agree) => (GOOD, format!("{agree} in force {how}, nothing that is not.")),
-        (1, agree) => (BAD, format!("1 is not in force {how}; {agree} {}.", are(agree))),
-        (off, agree) => (BAD, format!("{off} are not in force {how}; {agree} {}.", are(agree))),
+        (0, false) if unseen.is_empty() => (UNSURE, "Nothing asked for can be compared.".to_owned()),
+        (0, true) if whole => (GOOD, format!("{}, nothing that is not.", parts.join(", "))),
+        (0, _) => (if unseen.is_empty() { GOOD } else { UNSURE }, format!("{}.", parts.join(", "))),
+        _ => (BAD, format!("{}.", parts.join("; "))),
     };
-    if off > 0 && !unseen.is_empty() {
-        says = format!("{}; {also}.", says.trim_end_matches('.'));
-    }
     let mut out = styled(style, hang_within(width, "", &says).trim_end());
     if !table.not_compared.is_empty() {
         let names = table.not_compared.join(", ");
@@ -180,10 +187,6 @@ fn answer(table: &ConfigTable, width: usize) -> String {
         out.push_str(&styled(QUIET, hang_within(width, "Not compared: ", &names).trim_end()));
     }
     out
-}
-
-fn are(count: usize) -> &'static str {
-    if count == 1 { "is" } else { "are" }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use intriage_case::{Case, Source};
 use super::command_line::{flags, words};
 use super::environment::from_environment;
 use super::meant::{Meant, meant};
+use super::program::{Program, program};
 use super::{Config, Place, Variable};
 use crate::Engine;
 use crate::dialect::Dialect;
@@ -46,6 +47,14 @@ impl Asked {
 pub(crate) struct Process {
     pub(super) file: String,
     pub(super) words: Vec<String>,
+}
+
+impl Process {
+    /// Whether these are the words the engine was started with, and not a title it gave itself.
+    pub(super) fn is_engine(&self, engine: Engine) -> bool {
+        let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
+        matches!(program(engine, &words, false), Program::Engine(_))
+    }
 }
 
 /// Who was heard.
@@ -123,7 +132,7 @@ fn serving<'a>(
     let front = |p: &&ServingProcess| {
         matches!(p.role(), Some(Role::FrontEnd | Role::Server | Role::Coordinator | Role::EngineCore))
             && p.serving.is_some_and(|s| s.engine == Some(engine))
-            && p.command_line.as_deref().is_some_and(|line| line.contains(" -"))
+            && p.command_line.as_deref().is_some_and(|line| line.contains(" -") || line.contains(" serve "))
     };
     let mut found: Vec<&ServingProcess> = host.processes.iter().filter(front).collect();
     if found.len() > 1 {

@@ -40,7 +40,18 @@ pub(crate) fn compare(
     let (others, not_compared) =
         meant.map(|meant| plain(dialect, meant, heard.process.as_ref())).unwrap_or_default();
     rows.extend(others);
-    rows.extend(variables(dialect, observed, meant));
+    // A variable that is stale is told once: with what it sets, where that is known.
+    let told: Vec<&str> = dialect
+        .variables
+        .iter()
+        .filter(|v| {
+            rows.iter().any(|row: &ConfigRow| row.setting == Some(v.setting) && is_stale_by(row, v.name))
+        })
+        .map(|v| v.name)
+        .collect();
+    let mut variables = variables(dialect, observed, meant);
+    variables.retain(|row| !told.contains(&row.name.as_str()));
+    rows.extend(variables);
     ConfigTable {
         asked: by.into_iter().any(|by| config.has_asked(by)) || meant.is_some(),
         manifest: meant.map(|m| m.file().to_owned()),
@@ -50,6 +61,11 @@ pub(crate) fn compare(
         start: meant.and_then(|m| start(observed, m)),
         rows,
     }
+}
+
+fn is_stale_by(row: &ConfigRow, variable: &str) -> bool {
+    let by = row.started_with.as_ref().map(|said| &said.from);
+    row.verdict == RowVerdict::Stale && matches!(by, Some(Source::Environment { name }) if name == variable)
 }
 
 fn default(config: &Config, defaults: &[(Setting, Said)], setting: Setting) -> Option<Said> {
@@ -82,13 +98,13 @@ fn row(
         _ => true,
     });
     let by_hand = replaced.filter(|s| s.asked == Some(Asked::Flags)).map(said);
-    let (resolved, shown) = in_force(config, setting);
+    let (resolved, in_api) = in_force(config, setting);
     let mut row = ConfigRow {
         setting: Some(setting),
         requested: by_hand.or_else(|| flag.clone()).or_else(|| asked(Asked::ManifestVariable)),
         started_with: process.clone().or_else(|| variable.clone()),
         resolved,
-        observed: shown.or_else(|| in_use::seen(observed, setting)),
+        observed: in_api.or_else(|| in_use::seen(observed, setting)),
         default,
         replaced: replaced.map(said),
         ..ConfigRow::named(name)
@@ -101,9 +117,10 @@ fn row(
         p.command_line.as_deref().is_some_and(|line| line.contains(" --config"))
             && !config.has_asked(Asked::Log)
     });
-    let variable = variable.filter(|_| beats);
     let meant = heard.meant.as_ref();
-    let known = Known { flag, process, variable, meant, more_elsewhere, observed };
+    let variables = (asked(Asked::ManifestVariable), variable);
+    let shown = heard.process.as_ref().is_some_and(|process| process.is_engine(dialect.engine));
+    let known = Known { flag, process, variables, beats, meant, shown, more_elsewhere, observed };
     (row.verdict, row.says) = judge(setting, &row, &known);
     if row.verdict == RowVerdict::Overridden {
         row.beaten_by = beaten_by(setting, &row, &known);

@@ -41,6 +41,11 @@ impl Meant {
         self.files.first().map_or("", |file| self.name(*file))
     }
 
+    /// The manifest its command stands in.
+    pub(crate) fn command_file(&self) -> &str {
+        self.launch.words.first().map_or(self.file(), |word| self.name(word.at.file))
+    }
+
     /// What is laid over it, in order.
     pub(crate) fn overrides(&self) -> Vec<String> {
         self.files.iter().skip(1).map(|file| self.name(*file).to_owned()).collect()
@@ -96,7 +101,11 @@ pub(super) fn meant(
         [] => None,
         [one] => {
             if all.len() > 1 {
-                notes.push(format!("{} of {} is this server, by its port or model", called(one), all.len()));
+                notes.push(format!(
+                    "of {} that start {engine}, {} is this server by its port or model",
+                    all.len(),
+                    called(one)
+                ));
             }
             Some(Meant::new(engine, case, one))
         }

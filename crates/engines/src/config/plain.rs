@@ -57,7 +57,7 @@ pub(super) fn plain(
             not_compared.push(flag.name.clone());
             continue;
         }
-        let (file, name) = (meant.file(), &flag.name);
+        let (file, name) = (meant.command_file(), &flag.name);
         let (verdict, says) = match found {
             Some(other) if same(flag, other) => (RowVerdict::Agrees, String::new()),
             Some(_) => (RowVerdict::Stale, format!("{file} and the running process have {name} otherwise")),
@@ -72,7 +72,7 @@ pub(super) fn plain(
     }
     if meant.is_whole() {
         for flag in has.iter().filter(|flag| !asked.iter().any(|other| other.name == flag.name)) {
-            let (file, name) = (meant.file(), &flag.name);
+            let (file, name) = (meant.command_file(), &flag.name);
             let says = format!("the running process was started with {name}, which {file} does not have");
             let started_with = Said { value: shown(flag), from: from.clone() };
             rows.push(row(name, None, Some(started_with), RowVerdict::Stale, says));

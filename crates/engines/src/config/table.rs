@@ -47,7 +47,11 @@ impl ConfigTable {
     pub fn answer(&self) -> ConfigAnswer {
         if self.rows.iter().any(ConfigRow::is_off) {
             ConfigAnswer::Off
-        } else if self.rows.iter().any(|row| row.verdict == RowVerdict::Agrees) {
+        } else if self.rows.iter().any(|row| {
+            // Where a manifest was given, something of it has to be seen.
+            let of_it = self.manifest.is_none() || row.requested.is_some();
+            row.verdict == RowVerdict::Agrees && of_it
+        }) {
             ConfigAnswer::InForce
         } else {
             ConfigAnswer::Nothing

@@ -22,9 +22,13 @@ pub(super) struct Known<'a> {
     pub(super) flag: Option<Said>,
     /// The flag that the process itself was started with.
     pub(super) process: Option<Said>,
-    /// A variable of the process that beats the flag.
-    pub(super) variable: Option<Said>,
+    /// The variable that a manifest asks for, and that of the process.
+    pub(super) variables: (Option<Said>, Option<Said>),
+    /// Whether the variable beats the flag.
+    pub(super) beats: bool,
     pub(super) meant: Option<&'a Meant>,
+    /// Whether the process shows its own command line, be it without flags.
+    pub(super) shown: bool,
     /// Whether the process reads flags from a file, too.
     pub(super) more_elsewhere: bool,
     pub(super) observed: &'a Observed,
@@ -33,6 +37,11 @@ pub(super) struct Known<'a> {
 impl Known<'_> {
     fn has(&self, by: Asked) -> bool {
         self.observed.config.has_asked(by)
+    }
+
+    /// The process's variable, where it beats the flag.
+    fn beating(&self) -> Option<&Said> {
+        self.variables.1.as_ref().filter(|_| self.beats)
     }
 
     /// The value that counts of a flag given more than once.
@@ -46,8 +55,11 @@ impl Known<'_> {
 
 /// A row agrees where two columns of different kind tell the same; one column alone tells nothing.
 pub(super) fn judge(setting: Setting, row: &ConfigRow, known: &Known<'_>) -> (RowVerdict, String) {
-    let told = known.has(Asked::Process) || known.has(Asked::Log);
+    let told = known.shown || known.has(Asked::Process) || known.has(Asked::Log);
     if told && let Some(stale) = stale(setting, row, known) {
+        return (RowVerdict::Stale, stale);
+    }
+    if let Some(stale) = stale_variable(setting, row, known) {
         return (RowVerdict::Stale, stale);
     }
     let asked = row.requested.as_ref().or(row.started_with.as_ref());
@@ -73,10 +85,10 @@ pub(super) fn judge(setting: Setting, row: &ConfigRow, known: &Known<'_>) -> (Ro
         (Some(force), _) if same(setting, &asked.value, &force.value) => return agrees,
         // A path and a name may be the same model, and only the server knows.
         (Some(_), _) if setting == Setting::Model => return unseen(),
-        (Some(force), _) => return off(setting, row, asked, force, known.variable.as_ref()),
+        (Some(force), _) => return off(setting, row, asked, force, known.beating()),
         (None, Some(seen)) if same(setting, &asked.value, &seen.value) => return agrees,
         (None, Some(seen)) if contradicts(setting, row, asked, seen, known) => {
-            return off(setting, row, asked, seen, known.variable.as_ref());
+            return off(setting, row, asked, seen, known.beating());
         }
         (None, _) => {}
     }
@@ -92,7 +104,7 @@ pub(super) fn beaten_by(setting: Setting, row: &ConfigRow, known: &Known<'_>) ->
     if row.replaced.is_some() {
         return Some(format!("the second {}", row.name));
     }
-    let variable = known.variable.as_ref()?;
+    let variable = known.beating()?;
     let in_force = row.resolved.as_ref().is_some_and(|force| same(setting, &force.value, &variable.value));
     match &variable.from {
         Source::Environment { name } if in_force => Some(name.clone()),
@@ -141,7 +153,23 @@ fn off(
     (RowVerdict::Overridden, format!("{name} asks for {asked}, and {seen}"))
 }
 
-/// What was meant and what the process was started with differ. Variables have rows of their own.
+/// The variable of the process has another value than the manifest's, and nothing beats it.
+fn stale_variable(setting: Setting, row: &ConfigRow, known: &Known<'_>) -> Option<String> {
+    let (Some(asked), Some(has)) = &known.variables else { return None };
+    if row.requested.as_ref() != Some(asked) || same(setting, &asked.value, &has.value) {
+        return None;
+    }
+    let (Source::Manifest { file, .. }, Source::Environment { name }) = (&asked.from, &has.from) else {
+        return None;
+    };
+    Some(format!(
+        "{file} has {name} for {} and the running process was started with {}",
+        setting.shown(&asked.value),
+        setting.shown(&has.value)
+    ))
+}
+
+/// What was meant and what the process was started with differ.
 fn stale(setting: Setting, row: &ConfigRow, known: &Known<'_>) -> Option<String> {
     let name = &row.name;
     let meant = known.flag.as_ref().and_then(|asked| match &asked.from {
@@ -165,7 +193,7 @@ fn stale(setting: Setting, row: &ConfigRow, known: &Known<'_>) -> Option<String>
         // The model may be named without a flag.
         (None, Some(process)) if setting != Setting::Model => {
             let meant = known.meant.filter(|m| m.is_whole())?;
-            let (file, value) = (meant.file(), value(process));
+            let (file, value) = (meant.command_file(), value(process));
             Some(format!("the running process was started with {name} {value}, which {file} does not have"))
         }
         _ => None,
@@ -180,7 +208,7 @@ fn is_missing(setting: Setting, row: &ConfigRow, asked: &Said, known: &Known<'_>
     if setting == Setting::Model || shown.is_some_and(|r| same(setting, &r.value, &asked.value)) {
         return false;
     }
-    let by_log_alone = !known.has(Asked::Process);
+    let by_log_alone = !known.shown && !known.has(Asked::Process);
     !by_log_alone || row.default.as_ref().is_some_and(|d| !same(setting, &d.value, &asked.value))
 }
 

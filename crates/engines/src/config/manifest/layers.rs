@@ -116,7 +116,33 @@ fn says_something(launch: &Launch) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn any_files_are_laid_over_each_other(
+            texts in prop::collection::vec(
+                "(services:\n  [ab]: \\{(command|entrypoint|environment|image): (x|\\[a=b\\]|\\{A: 1\\})\\}\n|\\[Service\\]\n(ExecStart=(a \\$B)?\n|Environment=(A=1 B=\\$A)?\n){0,3}|\\PC{0,9})",
+                0..4,
+            )
+        ) {
+            let mut layers = Layers::default();
+            for text in &texts {
+                let name = if text.starts_with('[') { "a.conf" } else { "a.yaml" };
+                let _ = layers.lay(name, text);
+            }
+            for laid in layers.laid() {
+                prop_assert!(!laid.files.is_empty());
+                let words = laid.launch.words.iter().map(|word| word.at);
+                for at in words.chain(laid.launch.environment.iter().map(|variable| variable.at)) {
+                    prop_assert!(laid.files.contains(&at.file), "{laid:?}");
+                    prop_assert!(at.line as usize <= texts[at.file].split('\n').count(), "{laid:?}");
+                }
+            }
+        }
+    }
 
     fn laid(files: &[(&str, &str)]) -> Vec<Laid> {
         let mut layers = Layers::default();
