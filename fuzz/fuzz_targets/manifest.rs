@@ -13,8 +13,8 @@ fuzz_target!(|bytes: &[u8]| {
             Ok(launches) => {
                 assert!(!launches.is_empty());
                 for launch in &launches {
-                    assert!(launch.words.iter().all(|word| word.line <= lines), "{launch:?}");
-                    assert!(launch.environment.iter().all(|variable| variable.line <= lines), "{launch:?}");
+                    assert!(launch.words.iter().all(|word| word.at.line <= lines), "{launch:?}");
+                    assert!(launch.environment.iter().all(|variable| variable.at.line <= lines), "{launch:?}");
                 }
                 assert!(manifest_texts(name, &text).is_ok());
             }

@@ -125,7 +125,7 @@ impl Case {
         self.logs.push(log);
     }
 
-    /// Adds a manifest; one of the same name takes the place of an earlier one. An error says why it was left out.
+    /// Adds a manifest behind those there are; one that is there already moves to the end. An error says why it was left out.
     pub fn add_manifest(&mut self, manifest: ManifestText) -> Result<(), &'static str> {
         manifest::add(&mut self.manifests, manifest)
     }

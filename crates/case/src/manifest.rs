@@ -40,14 +40,25 @@ pub(crate) fn file_name(manifest: &ManifestText) -> String {
     format!("manifests/{}/{}", manifest.changed.map_or(0, |at| at.0), manifest.name)
 }
 
-/// Adds a manifest; an error says why it was left out. A name that comes twice is one file, and the last one counts.
-pub(crate) fn add(manifests: &mut Vec<ManifestText>, manifest: ManifestText) -> Result<(), &'static str> {
+/// Adds a manifest; an error says why it was left out. The same text under the same name is one file; another text is a
+/// file of its own, as drop-ins of several folders are, and gets another name where both would lie in one place.
+pub(crate) fn add(manifests: &mut Vec<ManifestText>, mut manifest: ManifestText) -> Result<(), &'static str> {
     if manifest.text.len() > MAX_MANIFEST_BYTES {
         return Err("larger than a manifest may be");
     }
-    manifests.retain(|known| known.name != manifest.name);
+    manifests.retain(|known| known.name != manifest.name || known.text != manifest.text);
     if manifests.len() >= MAX_MANIFESTS {
         return Err("one manifest too many");
+    }
+    let name = manifest.name.clone();
+    let mut number = 2;
+    while manifests.iter().any(|known| file_name(known) == file_name(&manifest)) {
+        // What it is shows at its end.
+        manifest.name = match name.rsplit_once('.') {
+            Some((stem, end)) => format!("{stem}-{number}.{end}"),
+            None => format!("{name}-{number}"),
+        };
+        number += 1;
     }
     manifests.push(manifest);
     Ok(())
@@ -78,6 +89,29 @@ mod tests {
             add(&mut all, of(format!("{i}.yaml"), 1)).unwrap();
         }
         assert!(add(&mut all, of("more.yaml".into(), 1)).is_err());
-        assert!(add(&mut all, of("0.yaml".into(), 2)).is_ok());
+        assert!(add(&mut all, of("0.yaml".into(), 1)).is_ok());
+    }
+
+    #[test]
+    fn two_files_of_one_name_stay_two() {
+        let of = |changed: u64, text: &str| ManifestText {
+            name: "override.conf".into(),
+            changed: Some(Millis(changed)),
+            text: text.into(),
+        };
+        let mut all = Vec::new();
+        for given in [of(1, "a"), of(2, "b"), of(2, "c"), of(2, "d"), of(3, "a")] {
+            add(&mut all, given).unwrap();
+        }
+        let files: Vec<String> = all.iter().map(file_name).collect();
+        assert_eq!(
+            files,
+            [
+                "manifests/2/override.conf",
+                "manifests/2/override-2.conf",
+                "manifests/2/override-3.conf",
+                "manifests/3/override.conf"
+            ]
+        );
     }
 }

@@ -90,8 +90,9 @@ pub(crate) fn by_command_line(line: &str) -> Option<Engine> {
 
 /// A server that never came up leaves only its log.
 fn by_logs(case: &Case) -> Option<Engine> {
-    const MARKS: [(&str, Engine); 8] = [
+    const MARKS: [(&str, Engine); 9] = [
         ("LLM engine (v", Engine::Vllm),
+        ("vLLM API server version ", Engine::Vllm),
         ("vllm", Engine::Vllm),
         ("sglang", Engine::Sglang),
         ("text_generation_launcher", Engine::Tgi),
@@ -125,9 +126,10 @@ fn version_from_logs(case: &Case) -> Option<Version> {
     case.logs.iter().filter_map(version_of_log).max()
 }
 
-/// vLLM writes `(v0.32.0) with config`; its banner says `version 0.32.0`. Of several starts the last one counts.
+/// vLLM writes `(v0.32.0) with config`; before that `vLLM API server version 0.11.0`, or a banner with `version 0.32.0`.
+/// Of several starts the last one counts.
 pub(crate) fn version_of_log(log: &LogText) -> Option<Version> {
-    ["LLM engine (v", "  version "].into_iter().find_map(|mark| {
+    ["LLM engine (v", "vLLM API server version ", "  version "].into_iter().find_map(|mark| {
         let (_, rest) = log.text.rsplit_once(mark)?;
         Version::parse(rest.split([')', ' ', '\n']).next()?)
     })
@@ -173,4 +175,22 @@ fn models(case: &Case, last: Option<&Exposition<'_>>) -> Vec<String> {
 
 fn json(case: &Case, path: &str) -> Option<Value> {
     serde_json::from_str(case.endpoints.get(path)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_start_up_line_names_engine_and_release() {
+        for line in [
+            "INFO 10-03 09:12:44 [api_server.py:1839] vLLM API server version 0.11.0",
+            "(APIServer pid=1) INFO 10-03 09:12:44 [api_server.py:1839] vLLM API server version 0.11.0\r",
+        ] {
+            let log = LogText { name: "server.log".into(), text: format!("starting\n{line}\nmore\n") };
+            let identity = detect(&Case { logs: vec![log], ..Case::default() }, None);
+            assert_eq!(identity.engine, Some(Engine::Vllm));
+            assert_eq!(identity.version.unwrap().to_string(), "0.11.0");
+        }
+    }
 }

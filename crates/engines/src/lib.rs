@@ -24,8 +24,9 @@ mod version;
 mod vllm;
 
 pub use config::{
-    Asked, Config, ConfigRow, ConfigTable, Launch, ManifestError, ManifestTexts, Passage, RowVerdict, Said,
-    Setting, SettingValue, Start, Stated, Variable, Word, Writing, manifest_texts, read_manifest,
+    Asked, Config, ConfigAnswer, ConfigRow, ConfigTable, Launch, ManifestError, ManifestTexts, Passage,
+    Place, RowVerdict, Said, Setting, SettingValue, Start, Stated, Variable, Word, Writing, manifest_texts,
+    read_manifest,
 };
 pub use detect::{Identity, recognise};
 pub use dialect::{Availability, Dialect, Engine, Flag, FlagValue, How, LogValue, MetricRow, dialect};

@@ -162,7 +162,12 @@ fn read_as(dialect: &Dialect, case: &Case, parsed: &[(Millis, Exposition<'_>)], 
     }
     let known = times(case, observed.host.as_ref());
     let config = &mut observed.config;
-    let meant = ask(dialect, case, observed.host.as_ref(), config, &mut observed.notes);
+    let models = &observed.identity.models;
+    let heard = ask(dialect, case, models, observed.host.as_ref(), config, &mut observed.notes);
+    if case.endpoints.contains_key("/v1/models") && !models.is_empty() {
+        let source = Source::Endpoint { path: "/v1/models".to_owned() };
+        config.state(Setting::ServedModel, SettingValue::Text(models.join(", ")), source);
+    }
     for path in ["/server_info", "/get_server_info", "/props", "/v1/models"] {
         if let Some(value) = case.endpoints.get(path).and_then(|body| serde_json::from_str(body).ok()) {
             from_json(dialect, &value, &Source::Endpoint { path: path.to_owned() }, config);
@@ -187,7 +192,7 @@ fn read_as(dialect: &Dialect, case: &Case, parsed: &[(Millis, Exposition<'_>)], 
         vllm::state_defaults(observed, case.command_line.is_some());
     }
     let others = if dialect.engine == Engine::Vllm { vllm::other_defaults(observed) } else { Vec::new() };
-    observed.table = compare(dialect, observed, meant.as_ref(), &others);
+    observed.table = compare(dialect, observed, &heard, &others);
     let newest = Version::parse(dialect.newest_known);
     if let (Some(version), Some(newest)) = (&observed.identity.version, newest)
         && *version > newest

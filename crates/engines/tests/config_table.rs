@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use intriage_case::{
     Case, HostSnapshot, LogText, ManifestText, Millis, Scrape, ScrapeOutcome, Source, layout,
 };
-use intriage_engines::{ConfigRow, Observed, RowVerdict, SettingValue, read};
+use intriage_engines::{ConfigAnswer, ConfigRow, Observed, RowVerdict, Setting, SettingValue, read};
 
 /// A busy vLLM 0.32 on CPU with this `cache_config_info`.
 fn vllm(labels: &str) -> Case {
@@ -117,7 +117,10 @@ fn a_variable_that_beats_a_flag_is_named() {
     let gone = row(&observed, "VLLM_ATTENTION_BACKEND");
     assert_eq!(gone.verdict, RowVerdict::Dropped);
     assert!(gone.says.contains("0.15.0") && gone.says.contains("--attention-backend"), "{}", gone.says);
-    assert_eq!(row(&observed, "VLLM_CPU_KVCACHE_SPACE").verdict, RowVerdict::Agrees);
+    // Nobody asked for it: the process has it.
+    let variable = row(&observed, "VLLM_CPU_KVCACHE_SPACE");
+    assert_eq!((variable.verdict, &variable.requested), (RowVerdict::Default, &None));
+    assert!(variable.started_with.is_some());
 }
 
 #[test]
@@ -141,10 +144,12 @@ fn the_log_tells_what_was_asked_for_apart_from_what_came_of_it() {
     let observed = read(&case);
     let size = row(&observed, "--block-size");
     assert_eq!(
-        (size.verdict, size.requested.as_ref().unwrap().value.number()),
+        (size.verdict, size.started_with.as_ref().unwrap().value.number()),
         (RowVerdict::Overridden, Some(64.0))
     );
-    assert_eq!(row(&observed, "--max-num-seqs").verdict, RowVerdict::Agrees);
+    assert_eq!(size.requested, None);
+    // Two ran at once, which a cap of 4 allows and does not show.
+    assert_eq!(row(&observed, "--max-num-seqs").verdict, RowVerdict::Unknown);
     assert_eq!(row(&observed, "--enable-prefix-caching").verdict, RowVerdict::Default);
 }
 
@@ -193,6 +198,193 @@ fn a_log_of_another_release_is_the_time_before() {
     assert_eq!(before.config.number(intriage_engines::Setting::ContextWindow), Some(4096.0));
     assert!(!observed.log.present);
     assert_eq!(observed.config.number(intriage_engines::Setting::ContextWindow), Some(8192.0));
+}
+
+#[test]
+fn a_cap_that_only_the_unit_has_is_contradicted_by_a_smaller_batch_and_is_not_in_force() {
+    let mut case = vllm("block_size=\"128\"");
+    case.manifests = vec![unit("[Service]\nExecStart=vllm serve m --max-num-seqs 64\n")];
+    let observed = read(&case);
+    assert_eq!(
+        observed.config.number(Setting::MaxSequences),
+        observed.config.default_of(Setting::MaxSequences).and_then(|s| s.value.number())
+    );
+    // What held the batch at two may have been the pool.
+    assert_eq!(row(&observed, "--max-num-seqs").verdict, RowVerdict::Unknown);
+    for scrape in &mut case.scrapes {
+        let ScrapeOutcome::Body(page) = &mut scrape.outcome else { continue };
+        page.extend_from_slice(b"vllm:kv_cache_usage_perc{engine=\"0\"} 0.06\n");
+    }
+    let observed = read(&case);
+    let cap = row(&observed, "--max-num-seqs");
+    assert!(cap.is_off(), "{cap:#?}");
+    assert!(cap.says.contains("64") && cap.says.contains("2 ran at once"), "{}", cap.says);
+}
+
+#[test]
+fn what_one_source_says_alone_is_unseen() {
+    let mut case = vllm("block_size=\"128\"");
+    case.manifests = vec![unit("[Service]\nExecStart=vllm serve m --stream-interval 4 --block-size 128\n")];
+    let observed = read(&case);
+    assert_eq!(row(&observed, "--stream-interval").verdict, RowVerdict::Unknown);
+    assert_eq!(row(&observed, "--block-size").verdict, RowVerdict::Agrees);
+    assert_eq!(observed.table.answer(), ConfigAnswer::InForce);
+}
+
+#[test]
+fn a_manifest_of_which_nothing_is_seen_is_not_in_force() {
+    let mut case = vllm("block_size=\"128\"");
+    let log = "INFO non-default args: {'model': 'm', 'block_size': 128}\n";
+    case.logs = vec![LogText { name: "server.log".into(), text: log.into() }];
+    assert_eq!(read(&case).table.answer(), ConfigAnswer::InForce);
+    case.manifests = vec![unit("[Service]\nExecStart=/opt/start-vllm.sh\n")];
+    let table = read(&case).table;
+    assert_eq!((table.answer(), table.manifest.as_deref()), (ConfigAnswer::Nothing, Some("vllm.service")));
+}
+
+#[test]
+fn a_variable_of_the_unit_is_a_wish_too() {
+    let mut case = vllm("block_size=\"128\",kv_cache_memory_bytes=\"1073741824\"");
+    case.manifests = vec![unit("[Service]\nEnvironment=VLLM_CPU_KVCACHE_SPACE=4\nExecStart=vllm serve m\n")];
+    let observed = read(&case);
+    assert_eq!(observed.config.number(Setting::KvBytes), Some(1_073_741_824.0));
+    assert!(row(&observed, "--kv-cache-memory-bytes").is_off());
+    started(&mut case, "python3 /opt/bin/vllm serve m", "VLLM_CPU_KVCACHE_SPACE=1\n");
+    let observed = read(&case);
+    let pool = row(&observed, "--kv-cache-memory-bytes");
+    assert_eq!(pool.verdict, RowVerdict::Stale, "{pool:#?}");
+    assert!(pool.says.contains("has VLLM_CPU_KVCACHE_SPACE for 4.00 GiB"), "{}", pool.says);
+    assert!(!observed.table.rows.iter().any(|row| row.name == "VLLM_CPU_KVCACHE_SPACE"));
+    case.host.clear();
+    case.scrapes = vllm("block_size=\"128\"").scrapes;
+    assert_eq!(read(&case).config.number(Setting::KvBytes), None);
+}
+
+#[test]
+fn flags_no_setting_stands_for_are_named_or_compared_as_they_are_written() {
+    let mut case = vllm("block_size=\"128\"");
+    let text =
+        "[Service]\nExecStart=vllm serve m --api-key a --swap-space 4 --trust-remote-code --no-such-flag 3\n";
+    case.manifests = vec![unit(text)];
+    let observed = read(&case);
+    let named = ["--api-key", "--no-such-flag", "--swap-space", "--trust-remote-code"];
+    assert_eq!(observed.table.not_compared, named);
+    started(
+        &mut case,
+        "python3 /opt/bin/vllm serve m --api-key b --swap-space 8 --trust-remote-code --seed 1",
+        "",
+    );
+    let observed = read(&case);
+    assert!(observed.table.not_compared.is_empty());
+    let verdict = |name| row(&observed, name).verdict;
+    assert_eq!(
+        (verdict("--api-key"), verdict("--trust-remote-code")),
+        (RowVerdict::Agrees, RowVerdict::Agrees)
+    );
+    for stale in ["--swap-space", "--no-such-flag", "--seed"] {
+        assert_eq!(verdict(stale), RowVerdict::Stale, "{stale}");
+    }
+    let told = serde_json::to_string(&observed.table).unwrap();
+    assert!(!told.contains("\"a\"") && !told.contains("\"b\""), "{told}");
+}
+
+#[test]
+fn data_type_served_name_and_drafts_are_compared_with_the_log_and_the_models() {
+    let mut case = vllm("block_size=\"128\"");
+    let asked = |flags: &str| unit(&format!("[Service]\nExecStart=vllm serve x {flags}\n"));
+    let log = "INFO Initializing a V1 LLM engine (v0.32.0) with config: model='x', speculative_config=None, dtype=torch.bfloat16, served_model_name=m\n";
+    case.logs = vec![LogText { name: "server.log".into(), text: log.into() }];
+    case.manifests =
+        vec![asked("--dtype float16 --served-model-name n --speculative-config '{\"method\": \"ngram\"}'")];
+    let observed = read(&case);
+    for name in ["--dtype", "--served-model-name", "--speculative-config"] {
+        assert!(row(&observed, name).is_off(), "{:#?}", row(&observed, name));
+    }
+    case.manifests = vec![asked("--dtype bfloat16 --served-model-name m alias")];
+    let observed = read(&case);
+    for name in ["--dtype", "--served-model-name"] {
+        assert_eq!(row(&observed, name).verdict, RowVerdict::Agrees, "{name}");
+    }
+    case.logs.clear();
+    case.manifests = vec![asked("--dtype half --served-model-name m")];
+    let observed = read(&case);
+    assert_eq!(row(&observed, "--dtype").verdict, RowVerdict::Unknown);
+    assert_eq!(row(&observed, "--served-model-name").verdict, RowVerdict::Agrees);
+}
+
+#[test]
+fn what_only_the_process_has_is_not_asked_for() {
+    let mut case = vllm("block_size=\"128\"");
+    case.manifests = vec![unit("[Service]\nExecStart=vllm serve m --max-model-len 8192\n")];
+    started(&mut case, "python3 /opt/bin/vllm serve m --max-model-len 8192 --enforce-eager", "VLLM_X=1\n");
+    let observed = read(&case);
+    let eager = row(&observed, "--enforce-eager");
+    assert_eq!((eager.verdict, &eager.requested), (RowVerdict::Stale, &None));
+    assert_eq!(eager.started_with.as_ref().unwrap().value, SettingValue::Switch(true));
+}
+
+#[test]
+fn what_a_script_adds_is_not_stale() {
+    let mut case = vllm("block_size=\"128\"");
+    started(&mut case, "python3 /opt/bin/vllm serve m --max-model-len 8192 --enforce-eager", "");
+    let compose = |entry: &str| ManifestText {
+        name: "compose.yaml".into(),
+        changed: None,
+        text: format!(
+            "services:\n  llm:\n    image: vllm/vllm-openai\n    {entry}\n    command: --max-model-len 8192\n"
+        ),
+    };
+    case.manifests = vec![compose("entrypoint: /start.sh")];
+    assert_ne!(row(&read(&case), "--enforce-eager").verdict, RowVerdict::Stale);
+    case.manifests = vec![compose("ports: []")];
+    assert_eq!(row(&read(&case), "--enforce-eager").verdict, RowVerdict::Stale);
+}
+
+#[test]
+fn of_several_services_that_cannot_be_told_apart_none_is_compared() {
+    let mut case = vllm("block_size=\"128\"");
+    let text = "services:\n  a: {image: vllm/vllm-openai, command: --model big --max-num-seqs 512}\n  b: {image: vllm/vllm-openai, command: --model other --max-num-seqs 2}\n";
+    case.manifests = vec![ManifestText { name: "two.yml".into(), changed: None, text: text.into() }];
+    let observed = read(&case);
+    assert_eq!(
+        (&observed.table.manifest, &observed.table.left_out[..]),
+        (&None, &["two.yml".to_owned()][..])
+    );
+    assert!(observed.notes.iter().any(|n| n.contains("a in two.yml, b in two.yml")), "{:?}", observed.notes);
+    case.manifests[0].text = text.replace("--model other", "--model other --served-model-name m");
+    let observed = read(&case);
+    assert_eq!(observed.table.manifest.as_deref(), Some("two.yml"));
+    assert_eq!(row(&observed, "--max-num-seqs").requested.as_ref().unwrap().value, SettingValue::Number(2.0));
+}
+
+#[test]
+fn a_drop_in_of_variables_is_laid_over_its_unit() {
+    let mut case = vllm("block_size=\"128\"");
+    let drop_in = ManifestText {
+        name: "override.conf".into(),
+        changed: Some(Millis(1_700_000_060_000)),
+        text: "[Service]\nEnvironment=VLLM_X=2\n".into(),
+    };
+    case.manifests = vec![
+        unit("[Service]\nEnvironment=VLLM_X=1\nExecStart=vllm serve m --max-num-seqs 4\n"),
+        drop_in.clone(),
+    ];
+    started(&mut case, "python3 /opt/bin/vllm serve m --max-num-seqs 4", "VLLM_X=1\n");
+    let observed = read(&case);
+    let table = &observed.table;
+    assert_eq!(
+        (table.manifest.as_deref(), &table.overrides[..]),
+        (Some("vllm.service"), &["override.conf".to_owned()][..])
+    );
+    assert_eq!(table.start.unwrap().manifest, Millis(1_700_000_060_000));
+    assert_eq!(row(&observed, "--max-num-seqs").verdict, RowVerdict::Agrees);
+    let stale = row(&observed, "VLLM_X");
+    assert_eq!(stale.verdict, RowVerdict::Stale);
+    let from = Source::Manifest { file: "override.conf".into(), line: 2 };
+    assert_eq!(stale.requested.as_ref().unwrap().from, from);
+    // Alone it starts nothing.
+    case.manifests = vec![drop_in];
+    assert_eq!(read(&case).table.left_out, ["override.conf"]);
 }
 
 /// Every recorded server did what it was asked to.

@@ -88,3 +88,113 @@ fn what_cannot_be_taken_is_refused_in_the_words_of_check() {
         assert_eq!(stderr(&config), stderr(&check), "{args:?}");
     }
 }
+
+/// Writes a manifest and gives its path.
+fn manifest(dir: &Path, name: &str, text: &str) -> String {
+    let path = dir.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn it_is_fine_only_where_something_is_seen_to_be_in_force() {
+    let dir = tempfile::tempdir().unwrap();
+    let (folder, log) = server_and_log(dir.path());
+    let (target, log) = (folder.to_str().unwrap(), log.to_str().unwrap());
+    let unit = |name: &str, flags: &str| {
+        manifest(dir.path(), name, &format!("[Service]\nExecStart=vllm serve l8b {flags}\n"))
+    };
+    let (unseen, good, bad) = (
+        unit("unseen.service", "--stream-interval 4"),
+        unit("good.service", "--max-num-seqs 4 --load-format dummy --max-model-len 8192"),
+        unit("bad.service", "--max-num-seqs 64"),
+    );
+    let other = manifest(dir.path(), "nginx.service", "[Service]\nExecStart=nginx -g x\n");
+    let exits = |args: &[&str]| {
+        let output = intriage(&[&["config", target], args].concat());
+        (code(&output), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let cases: [(&[&str], i32, &str); 5] = [
+        (&["--manifest", &unseen], 3, "1 that nothing shows: --stream-interval"),
+        (&["--manifest", &other], 3, "nginx.service starts no vLLM"),
+        (&["--manifest", &bad, "--log", log], 1, "started with 4"),
+        (&["--manifest", &good, "--log", log, "--all"], 0, "good.service"),
+        (&["--manifest", &good, "--manifest", &other, "--log", log], 3, "nginx.service starts no vLLM"),
+    ];
+    for (args, expected, says) in cases {
+        let (exit, text) = exits(args);
+        assert!(exit == expected && text.contains(says), "{args:?}: {exit}\n{text}");
+    }
+}
+
+#[test]
+fn drop_ins_of_one_name_are_both_laid_over_their_unit() {
+    let dir = tempfile::tempdir().unwrap();
+    let (folder, _) = server_and_log(dir.path());
+    let base = manifest(
+        dir.path(),
+        "vllm.service",
+        "[Service]\nEnvironment=VLLM_A=1\nExecStart=vllm serve l8b --max-num-seqs 4\n",
+    );
+    let first = manifest(dir.path(), "a/override.conf", "[Service]\nEnvironment=VLLM_A=2\n");
+    let last = manifest(
+        dir.path(),
+        "b/override.conf",
+        "[Service]\nExecStart=\nExecStart=vllm serve l8b --max-num-seqs 8\n",
+    );
+    let args =
+        ["config", folder.to_str().unwrap(), "--format", "json", "--manifest", &base, "--manifest", &first];
+    let told = json(&intriage(&[&args[..], &["--manifest", &last]].concat()));
+    let asked = |name: &str| {
+        let rows = told["config"]["rows"].as_array().unwrap();
+        rows.iter().find(|row| row["name"] == name).unwrap()["requested"]["value"].clone()
+    };
+    assert_eq!((asked("VLLM_A"), asked("--max-num-seqs")), ("2".into(), 8.0.into()), "{told:#}");
+    assert_eq!(told["config"]["overrides"].as_array().unwrap().len(), 2, "{told:#}");
+}
+
+#[test]
+fn of_two_services_the_target_is_one_or_nothing_is_compared() {
+    let dir = tempfile::tempdir().unwrap();
+    let (folder, _) = server_and_log(dir.path());
+    let two = |model: &str| {
+        format!(
+            "services:\n  big: {{image: vllm/vllm-openai, command: --model big --max-num-seqs 512}}\n  small: {{image: vllm/vllm-openai, command: --model {model} --max-num-seqs 2}}\n"
+        )
+    };
+    let path = manifest(dir.path(), "two.yml", &two("other"));
+    let args = ["config", folder.to_str().unwrap(), "--manifest", &path];
+    let output = intriage(&args);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(code(&output) == 3 && text.contains("big in two.yml, small in two.yml"), "{text}");
+    assert!(!text.contains("--max-num-seqs"), "{text}");
+    manifest(dir.path(), "two.yml", &two("l8b"));
+    let told = json(&intriage(&[&args[..], &["--format", "json"]].concat()));
+    assert_eq!(told["config"]["manifest"], "two.yml", "{told:#}");
+}
+
+#[test]
+fn what_only_a_manifest_says_rules_no_cause_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let (folder, _) = server_and_log(dir.path());
+    let unit = manifest(dir.path(), "bad.service", "[Service]\nExecStart=vllm serve l8b --max-num-seqs 64\n");
+    let output = intriage(&["check", folder.to_str().unwrap(), "--manifest", &unit, "--format", "json"]);
+    let told = json(&output);
+    let findings = told["findings"].as_array().unwrap();
+    let cap = findings.iter().find(|f| f["cause"] == "max-num-seqs-limited-queue").unwrap();
+    assert_ne!(cap["outcome"], "ruled-out", "{cap:#}");
+    assert!(!cap.to_string().contains("a cap of 64"), "{cap:#}");
+}
+
+#[test]
+fn broken_yaml_is_told_in_a_whole_sentence() {
+    let dir = tempfile::tempdir().unwrap();
+    let (folder, _) = server_and_log(dir.path());
+    let path = manifest(dir.path(), "x.yaml", "services:\n  a:\n    image: x\n    b: c: hunter2\n");
+    let output = intriage(&["config", folder.to_str().unwrap(), "--manifest", &path]);
+    assert_eq!(code(&output), 4);
+    let said = stderr(&output);
+    assert!(said.contains("line 4: ") && !said.trim_end().ends_with("of"), "{said}");
+    assert!(!said.contains("hunter2"), "{said}");
+}

@@ -53,11 +53,14 @@ pub fn config_text(report: &ConfigReport, all: bool, columns: Option<usize>) -> 
         let version = report.version.as_ref().map_or(String::new(), |v| format!(" {v}"));
         format!("{name}{version}")
     });
-    let head: Vec<&str> =
-        [Some(report.target.as_str()), engine.as_deref(), report.config.manifest.as_deref()]
-            .into_iter()
-            .flatten()
-            .collect();
+    let manifest = report.config.manifest.as_ref().map(|base| {
+        let files = std::iter::once(base).chain(&report.config.overrides);
+        files.map(String::as_str).collect::<Vec<_>>().join(" + ")
+    });
+    let head: Vec<&str> = [Some(report.target.as_str()), engine.as_deref(), manifest.as_deref()]
+        .into_iter()
+        .flatten()
+        .collect();
     out.push_str(&styled(QUIET, head.join(" · ")));
     out.push('\n');
     let hidden = |row: &&ConfigRow| !matches!(row.verdict, RowVerdict::Agrees | RowVerdict::Default);
@@ -74,7 +77,7 @@ pub fn config_text(report: &ConfigReport, all: bool, columns: Option<usize>) -> 
             out.push_str(&one(row, name, width));
         }
     }
-    out.push_str(&answer(&report.config));
+    out.push_str(&answer(&report.config, width));
     out.push('\n');
     for note in &report.notes {
         out.push_str(&hang_within(width, "note: ", note));
@@ -137,21 +140,53 @@ fn place(source: &Source) -> String {
     }
 }
 
-fn answer(table: &ConfigTable) -> String {
+fn answer(table: &ConfigTable, width: usize) -> String {
+    let agreeing = |asked: bool| {
+        let agrees = |row: &&ConfigRow| row.verdict == RowVerdict::Agrees && row.requested.is_some() == asked;
+        table.rows.iter().filter(agrees).count()
+    };
+    let (asked, started) = (agreeing(true), agreeing(false));
     let off = table.rows.iter().filter(|row| row.is_off()).count();
-    let count = |verdict| table.rows.iter().filter(|row| row.verdict == verdict).count();
-    let (agree, unknown) = (count(RowVerdict::Agrees), count(RowVerdict::Unknown));
-    match (table.asked, off) {
-        (false, _) => {
-            styled(UNSURE, "Nothing says what was asked for: give --manifest, --log or --engine-args.")
-        }
-        (true, 0) if unknown > 0 => {
-            styled(UNSURE, format!("{agree} in force as asked for, {unknown} that nothing shows."))
-        }
-        (true, 0) => styled(GOOD, format!("{agree} in force as asked for, nothing that is not.")),
-        (true, 1) => styled(BAD, format!("1 is not in force as asked for; {agree} are.")),
-        (true, off) => styled(BAD, format!("{off} are not in force as asked for; {agree} are.")),
+    let unseen: Vec<&str> = table
+        .rows
+        .iter()
+        .filter(|row| row.verdict == RowVerdict::Unknown)
+        .map(|row| row.name.as_str())
+        .collect();
+    let are = |count| if count == 1 { "is" } else { "are" };
+    let mut parts = Vec::new();
+    if off > 0 {
+        parts.push(format!("{off} {} not in force as asked for", are(off)));
     }
+    match (asked, off) {
+        (0, _) => {}
+        (asked, 0) => parts.push(format!("{asked} in force as asked for")),
+        (asked, _) => parts.push(format!("{asked} {}", are(asked))),
+    }
+    if started > 0 {
+        parts.push(format!("{started} in force as it was started"));
+    }
+    let is_known = !parts.is_empty();
+    if !unseen.is_empty() {
+        parts.push(format!("{} that nothing shows: {}", unseen.len(), unseen.join(", ")));
+    }
+    let whole = unseen.is_empty() && table.not_compared.is_empty() && table.left_out.is_empty();
+    let (style, says) = match (off, is_known) {
+        _ if !table.asked => {
+            (UNSURE, "Nothing says what was asked for: give --manifest, --log or --engine-args.".to_owned())
+        }
+        (0, false) if unseen.is_empty() => (UNSURE, "Nothing asked for can be compared.".to_owned()),
+        (0, true) if whole => (GOOD, format!("{}, nothing that is not.", parts.join(", "))),
+        (0, _) => (if unseen.is_empty() { GOOD } else { UNSURE }, format!("{}.", parts.join(", "))),
+        _ => (BAD, format!("{}.", parts.join("; "))),
+    };
+    let mut out = styled(style, hang_within(width, "", &says).trim_end());
+    if !table.not_compared.is_empty() {
+        let names = table.not_compared.join(", ");
+        out.push('\n');
+        out.push_str(&styled(QUIET, hang_within(width, "Not compared: ", &names).trim_end()));
+    }
+    out
 }
 
 #[cfg(test)]
@@ -209,6 +244,27 @@ mod tests {
         assert!(told(true).contains("4.00 GiB"), "{}", told(true));
         let json = config_json(&report()).unwrap();
         assert!(json.contains("4294967296") && !json.contains("GiB\""), "{json}");
+    }
+
+    #[test]
+    fn what_nothing_shows_and_what_is_not_compared_is_named() {
+        let mut given = report();
+        given.config.rows.retain(|row| !row.is_off());
+        given.config.not_compared = vec!["--api-key".into(), "--port".into()];
+        let text =
+            |given: &ConfigReport| anstream::adapter::strip_str(&config_text(given, false, None)).to_string();
+        let told = text(&given);
+        assert!(
+            told.contains("1 in force as asked for, 1 that nothing shows: --kv-cache-memory-bytes.\n"),
+            "{told}"
+        );
+        assert!(told.contains("Not compared: --api-key, --port\n"), "{told}");
+        given.config.rows.retain(|row| row.verdict != RowVerdict::Unknown);
+        assert!(text(&given).contains("1 in force as asked for.\n"), "{}", text(&given));
+        given.config.not_compared.clear();
+        assert!(text(&given).contains("1 in force as asked for, nothing that is not.\n"), "{}", text(&given));
+        given.config.rows.retain(|row| row.verdict != RowVerdict::Agrees);
+        assert!(text(&given).contains("Nothing asked for can be compared.\n"), "{}", text(&given));
     }
 
     #[test]

@@ -33,6 +33,7 @@ pub(super) fn add(into: &mut (String, Case), name: &str, mut from: Case, unmerge
         let file = manifest.name.clone();
         if case.manifests.iter().any(|m| m.name == file && m.text != manifest.text) {
             tell(format!("{file}: the later is kept; the manifests"));
+            case.manifests.retain(|m| m.name != file);
         }
         if let Err(why) = case.add_manifest(manifest) {
             tell(format!("{file} was left out ({why}); the manifests"));

@@ -1,16 +1,15 @@
 //! What was asked for: manifests, flags given by hand, the serving process's own command line and environment.
 
-use intriage_case::{Case, Millis, Source};
+use intriage_case::{Case, Source};
 
 use super::command_line::{flags, words};
 use super::environment::from_environment;
-use super::manifest::{Launch, read_manifest};
-use super::{Config, Variable};
+use super::meant::{Meant, meant};
+use super::program::{Program, program};
+use super::{Config, Place, Variable};
 use crate::Engine;
-use crate::detect::by_command_line;
 use crate::dialect::Dialect;
 use crate::host::{Host, Role, ServingProcess};
-use crate::version::Version;
 
 /// Who asked for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,8 +22,10 @@ pub enum Asked {
     Environment,
     /// A command line given by hand or kept in the recording.
     Flags,
-    /// A manifest.
+    /// The command line of a manifest.
     Manifest,
+    /// The environment of a manifest.
+    ManifestVariable,
 }
 
 impl Asked {
@@ -36,66 +37,69 @@ impl Asked {
             Self::Flags => 5,
             Self::Environment => 6,
             Self::Manifest => 7,
+            Self::ManifestVariable => 8,
         }
     }
 }
 
-/// How the server is meant to be started, from the last manifest that starts this engine.
+/// The process that serves, as the kernel shows it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Meant {
-    pub(crate) file: String,
-    pub(crate) changed: Option<Millis>,
-    pub(crate) launch: Launch,
-    /// The release its image names.
-    pub(crate) version: Option<Version>,
+pub(crate) struct Process {
+    pub(super) file: String,
+    pub(super) words: Vec<String>,
 }
 
-impl Meant {
-    /// Whether the manifest names every flag itself: no variable filled in elsewhere, no file of flags.
-    pub(crate) fn is_whole(&self) -> bool {
-        let elsewhere = |text: &str| text.contains('$') || text.starts_with("--config");
-        !self.launch.words.iter().any(|word| elsewhere(&word.text))
+impl Process {
+    /// Whether these are the words the engine was started with, and not a title it gave itself.
+    pub(super) fn is_engine(&self, engine: Engine) -> bool {
+        let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
+        matches!(program(engine, &words, false), Program::Engine(_))
     }
+}
+
+/// Who was heard.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    pub(crate) meant: Option<Meant>,
+    pub(crate) process: Option<Process>,
+    /// Manifests that tell nothing of this server.
+    pub(crate) left_out: Vec<String>,
 }
 
 /// Adds everything that was asked for; what a reader should know of it goes to `notes`.
 pub(crate) fn ask(
     dialect: &Dialect,
     case: &Case,
+    models: &[String],
     host: Option<&Host>,
     config: &mut Config,
     notes: &mut Vec<String>,
-) -> Option<Meant> {
+) -> Heard {
+    let mut heard = Heard::default();
     if let Some(line) = &case.command_line {
         from_command_line(dialect, &words(line), Asked::Flags, |_| Source::CommandLine, config);
     }
     if let Some(process) = host.and_then(|host| serving(dialect.engine, host, &case.target.name, notes)) {
         let file = format!("/proc/{}/cmdline", process.pid);
-        let line = process.command_line.as_deref().unwrap_or_default();
+        let line = words(process.command_line.as_deref().unwrap_or_default());
         let source = |_| Source::Kernel { file: file.clone() };
-        from_command_line(dialect, &words(line), Asked::Process, source, config);
+        from_command_line(dialect, &line, Asked::Process, source, config);
         let source = |name: &str| Source::Environment { name: name.to_owned() };
-        from_environment(dialect, &process.environment, source, config);
+        from_environment(dialect, &process.environment, Asked::Environment, source, config);
+        heard.process = Some(Process { file, words: line });
     }
-    let meant = meant(dialect.engine, case, notes)?;
-    let lines: Vec<u32> = meant.launch.words.iter().map(|word| word.line).collect();
-    let texts: Vec<String> = meant.launch.words.iter().map(|word| word.text.clone()).collect();
-    let source = |word: usize| Source::Manifest {
-        file: meant.file.clone(),
-        line: lines.get(word).copied().unwrap_or(0),
-    };
+    (heard.meant, heard.left_out) = meant(dialect.engine, case, models, notes);
+    let Some(meant) = &heard.meant else { return heard };
+    let launch = &meant.launch;
+    let texts: Vec<String> = launch.words.iter().map(|word| word.text.clone()).collect();
+    let source = |word: usize| meant.source(launch.words.get(word).map_or_else(Place::default, |w| w.at));
     from_command_line(dialect, &texts, Asked::Manifest, source, config);
-    if host.is_none() {
-        let pairs: Vec<(String, String)> =
-            meant.launch.environment.iter().map(|v| (v.name.clone(), v.value.clone())).collect();
-        let source = |name: &str| {
-            let line =
-                meant.launch.environment.iter().find(|v| v.name == name).map_or(0, |v: &Variable| v.line);
-            Source::Manifest { file: meant.file.clone(), line }
-        };
-        from_environment(dialect, &pairs, source, config);
-    }
-    Some(meant)
+    let pairs: Vec<(String, String)> =
+        launch.environment.iter().map(|v| (v.name.clone(), v.value.clone())).collect();
+    let at = |name: &str| launch.environment.iter().find(|v| v.name == name).map(|v: &Variable| v.at);
+    let source = |name: &str| meant.source(at(name).unwrap_or_default());
+    from_environment(dialect, &pairs, Asked::ManifestVariable, source, config);
+    heard
 }
 
 /// Adds the flags of a command line. Of one given twice the last counts, as with every engine's parser.
@@ -128,7 +132,7 @@ fn serving<'a>(
     let front = |p: &&ServingProcess| {
         matches!(p.role(), Some(Role::FrontEnd | Role::Server | Role::Coordinator | Role::EngineCore))
             && p.serving.is_some_and(|s| s.engine == Some(engine))
-            && p.command_line.as_deref().is_some_and(|line| line.contains(" -"))
+            && p.command_line.as_deref().is_some_and(|line| line.contains(" -") || line.contains(" serve "))
     };
     let mut found: Vec<&ServingProcess> = host.processes.iter().filter(front).collect();
     if found.len() > 1 {
@@ -151,56 +155,4 @@ fn serving<'a>(
         }
     }
     found.first().copied()
-}
-
-/// The last manifest that starts this engine; drop-ins and overrides come after what they change.
-fn meant(engine: Engine, case: &Case, notes: &mut Vec<String>) -> Option<Meant> {
-    let mut last = None;
-    for manifest in &case.manifests {
-        let launches = match read_manifest(&manifest.name, &manifest.text) {
-            Ok(launches) => launches,
-            Err(why) => {
-                notes.push(format!("{}: {why}; it was left out", manifest.name));
-                continue;
-            }
-        };
-        let Some(launch) = launches.into_iter().find(|launch| starts(engine, launch)) else {
-            notes.push(format!("{} starts no {engine}: it says nothing of this server", manifest.name));
-            continue;
-        };
-        let version = launch.image.as_deref().and_then(release_of_image);
-        last = Some(Meant { file: manifest.name.clone(), changed: manifest.changed, launch, version });
-    }
-    last
-}
-
-fn starts(engine: Engine, launch: &Launch) -> bool {
-    let line: Vec<&str> = launch.words.iter().map(|word| word.text.as_str()).collect();
-    let image = launch.image.as_deref().unwrap_or_default();
-    by_command_line(&line.join(" ")).or_else(|| by_command_line(image)) == Some(engine)
-}
-
-/// `vllm/vllm-openai:v0.32.0` names its release; `latest` and digests do not.
-fn release_of_image(image: &str) -> Option<Version> {
-    let tag = image.split('@').next()?.rsplit_once(':')?.1;
-    let is_release = tag.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit())
-        && tag.contains('.')
-        && !tag.contains('/');
-    Version::parse(tag).filter(|_| is_release)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_image_names_its_release_or_nothing() {
-        let release = |image| release_of_image(image).map(|v| v.to_string());
-        assert_eq!(release("vllm/vllm-openai:v0.32.0"), Some("v0.32.0".into()));
-        assert_eq!(release("registry:5000/llm/sglang:0.5.3-cu126"), Some("0.5.3-cu126".into()));
-        for none in ["vllm/vllm-openai:latest", "registry:5000/vllm", "vllm@sha256:abc", "x:nightly-1.0", ""]
-        {
-            assert_eq!(release(none), None, "{none}");
-        }
-    }
 }

@@ -2,8 +2,9 @@
 
 use intriage_case::{Millis, Signal, Source};
 
+use super::SettingValue;
+use super::meant::Meant;
 use super::table::{ConfigRow, RowVerdict, Said, Start};
-use super::{Meant, SettingValue};
 use crate::Meaning;
 use crate::dialect::Dialect;
 use crate::observed::Observed;
@@ -14,27 +15,14 @@ pub(super) fn version(observed: &Observed, meant: &Meant) -> Option<ConfigRow> {
     let (asked, runs) = (meant.version.as_ref()?, observed.identity.version.as_ref()?);
     let line = meant.launch.line;
     let differs = asked.cmp(runs).is_ne();
+    let value = |version: &Version| SettingValue::Text(version.to_string());
+    let file = meant.file().to_owned();
     Some(ConfigRow {
-        name: "version".into(),
-        setting: None,
-        requested: Some(Said {
-            value: SettingValue::Text(asked.to_string()),
-            from: Source::Manifest { file: meant.file.clone(), line },
-        }),
-        started_with: None,
-        resolved: Some(Said {
-            value: SettingValue::Text(runs.to_string()),
-            from: Source::Endpoint { path: "/version".into() },
-        }),
-        observed: None,
-        default: None,
-        beaten_by: None,
+        requested: Some(Said { value: value(asked), from: Source::Manifest { file: file.clone(), line } }),
+        resolved: Some(Said { value: value(runs), from: Source::Endpoint { path: "/version".into() } }),
         verdict: if differs { RowVerdict::Stale } else { RowVerdict::Agrees },
-        says: if differs {
-            format!("{} names release {asked} and {runs} runs", meant.file)
-        } else {
-            String::new()
-        },
+        says: if differs { format!("{file} names release {asked} and {runs} runs") } else { String::new() },
+        ..ConfigRow::named("version")
     })
 }
 
@@ -60,10 +48,8 @@ pub(super) fn variables(dialect: &Dialect, observed: &Observed, meant: Option<&M
         let meant_value = of_manifest.iter().rev().find(|v| v.name == name);
         let has = process.as_ref().and_then(|all| all.iter().find(|(n, _)| *n == name)).map(|(_, v)| *v);
         let text = |value: &str| SettingValue::Text(value.to_owned());
-        let from_manifest = meant_value.map(|v| Said {
-            value: text(&v.value),
-            from: Source::Manifest { file: meant.map_or(String::new(), |m| m.file.clone()), line: v.line },
-        });
+        let from_manifest =
+            meant.zip(meant_value).map(|(meant, v)| Said { value: text(&v.value), from: meant.source(v.at) });
         let of_process =
             has.map(|value| Said { value: text(value), from: Source::Environment { name: name.to_owned() } });
         let unknown = unknown == Some(name);
@@ -92,20 +78,16 @@ pub(super) fn variables(dialect: &Dialect, observed: &Observed, meant: Option<&M
                     RowVerdict::Unknown,
                     format!("nothing shows the server's environment, so {name} cannot be compared"),
                 ),
-                _ => (RowVerdict::Agrees, String::new()),
+                (Some(_), Some(_), _) => (RowVerdict::Agrees, String::new()),
+                (None, _, _) => (RowVerdict::Default, String::new()),
             }
         };
         rows.push(ConfigRow {
-            name: name.to_owned(),
-            setting: None,
-            started_with: of_process.clone().filter(|_| from_manifest.is_some()),
-            requested: from_manifest.or(of_process),
-            resolved: None,
-            observed: None,
-            default: None,
+            started_with: of_process,
+            requested: from_manifest,
             verdict,
-            beaten_by: None,
             says,
+            ..ConfigRow::named(name)
         });
     }
     rows
@@ -117,16 +99,10 @@ pub(super) fn replaced(observed: &Observed) -> Vec<ConfigRow> {
     told.map(|event| {
         let flag = event.excerpt.split_whitespace().find(|word| word.starts_with("--"));
         ConfigRow {
-            name: flag.unwrap_or("start-up log").to_owned(),
-            setting: None,
-            requested: None,
-            started_with: None,
             resolved: Some(Said { value: SettingValue::Text(event.excerpt.clone()), from: event.source() }),
-            observed: None,
-            default: None,
-            beaten_by: None,
             verdict: RowVerdict::Overridden,
             says: format!("the log says: {}", event.excerpt),
+            ..ConfigRow::named(flag.unwrap_or("start-up log"))
         }
     })
     .collect()

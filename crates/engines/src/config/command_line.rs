@@ -35,6 +35,13 @@ pub(crate) fn flags(dialect: &Dialect, words: &[String]) -> Vec<Given> {
                 let explicit = attached.and_then(SettingValue::read).and_then(|v| v.switch());
                 Some(SettingValue::Switch(explicit.map_or(on, |given| given == on)))
             }
+            FlagValue::Text if flag.setting == Setting::ServedModel && attached.is_none() => {
+                let mut names = Vec::new();
+                while let Some((_, name)) = words.next_if(|(_, next)| !is_flag(next)) {
+                    names.push(name);
+                }
+                (!names.is_empty()).then(|| SettingValue::Text(names.join(", ")))
+            }
             FlagValue::Number | FlagValue::Text => {
                 let text = attached.or_else(|| words.next_if(|(_, next)| !is_flag(next)).map(|(_, v)| v));
                 text.and_then(|t| read_value(flag, t))
@@ -45,6 +52,11 @@ pub(crate) fn flags(dialect: &Dialect, words: &[String]) -> Vec<Given> {
         found.push(Given { setting: flag.setting, value, word: at });
     }
     found
+}
+
+/// Whether a setting stands for this flag.
+pub(super) fn is_known(dialect: &Dialect, name: &str) -> bool {
+    find(dialect, name).is_some()
 }
 
 /// vLLM takes `--max_num_seqs` for `--max-num-seqs`. Fields of its dumps are found under dashes, too: some were flags once.
@@ -69,7 +81,7 @@ fn parts(dialect: &Dialect, value: &SettingValue) -> impl Iterator<Item = (Setti
     })
 }
 
-fn is_flag(word: &str) -> bool {
+pub(super) fn is_flag(word: &str) -> bool {
     word.starts_with('-') && word.parse::<f64>().is_err()
 }
 

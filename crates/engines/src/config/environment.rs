@@ -33,6 +33,7 @@ pub struct VariableChange {
 pub(super) fn from_environment(
     dialect: &Dialect,
     environment: &[(String, String)],
+    by: Asked,
     source: impl Fn(&str) -> Source,
     config: &mut Config,
 ) {
@@ -40,6 +41,6 @@ pub(super) fn from_environment(
         let Some(row) = dialect.variables.iter().find(|row| row.name == name) else { continue };
         let Some(SettingValue::Number(number)) = SettingValue::read(text) else { continue };
         let value = SettingValue::Number(number * row.scale);
-        config.request(row.setting, value, source(name), Asked::Environment);
+        config.request(row.setting, value, source(name), by);
     }
 }

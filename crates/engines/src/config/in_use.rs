@@ -34,6 +34,23 @@ fn slots(observed: &Observed) -> Option<Said> {
     })
 }
 
+/// The pool cannot hold back an ordinary request below this share of it in use.
+const ROOM: f64 = 0.85;
+
+/// Whether the KV pool is known to have had room whenever requests waited.
+pub(super) fn pool_had_room(observed: &Observed) -> bool {
+    let of = |signal| {
+        let instance = observed.instances().into_iter().next()?;
+        observed.series(signal, Some(&instance), None)
+    };
+    let (Some(waiting), Some(usage)) = (of(Signal::RequestsWaiting), of(Signal::KvUsage)) else {
+        return false;
+    };
+    let mut queued =
+        (0..observed.times.len()).filter(|i| waiting.at(*i).is_some_and(|w| w >= 1.0)).peekable();
+    queued.peek().is_some() && queued.all(|i| usage.at(i).is_some_and(|used| used < ROOM))
+}
+
 /// Every prompt token is looked up where prefixes are reused, and none where they are not.
 fn prefix_caching(observed: &Observed) -> Option<Said> {
     let grown = |signal| Some(observed.series(signal, None, None)?.counter()?.delta);

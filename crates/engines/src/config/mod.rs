@@ -2,15 +2,20 @@
 
 mod asked;
 mod beside;
+mod choose;
 mod command_line;
 mod compare;
 mod environment;
 mod in_use;
 mod json;
 mod manifest;
+mod meant;
+mod plain;
+mod program;
 mod python;
 mod setting;
 mod table;
+mod verdict;
 
 use std::collections::BTreeMap;
 
@@ -18,12 +23,13 @@ use intriage_case::Source;
 
 pub use asked::Asked;
 pub use manifest::{
-    Launch, ManifestError, ManifestTexts, Passage, Variable, Word, Writing, manifest_texts, read_manifest,
+    Launch, ManifestError, ManifestTexts, Passage, Place, Variable, Word, Writing, manifest_texts,
+    read_manifest,
 };
 pub use setting::{Setting, SettingValue};
-pub use table::{ConfigRow, ConfigTable, RowVerdict, Said, Start};
+pub use table::{ConfigAnswer, ConfigRow, ConfigTable, RowVerdict, Said, Start};
 
-pub(crate) use asked::{Meant, ask};
+pub(crate) use asked::ask;
 pub(crate) use compare::compare;
 pub(crate) use environment::{VariableChange, VariableRow};
 pub(crate) use json::from_json;
@@ -44,6 +50,8 @@ pub struct Stated {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Config {
     stated: BTreeMap<Setting, Vec<Stated>>,
+    /// What manifests ask for: a wish, which tells nothing of the server that runs.
+    wished: BTreeMap<Setting, Vec<Stated>>,
     /// Values that a later word of the same command line replaced.
     replaced: BTreeMap<Setting, Vec<Stated>>,
 }
@@ -65,7 +73,8 @@ impl Config {
     }
 
     fn put(&mut self, setting: Setting, stated: Stated) {
-        let all = self.stated.entry(setting).or_default();
+        let of = if is_wish(&stated) { &mut self.wished } else { &mut self.stated };
+        let all = of.entry(setting).or_default();
         let place = all.partition_point(|s| trust(s) <= trust(&stated));
         all.insert(place, stated);
     }
@@ -77,7 +86,16 @@ impl Config {
 
     /// What somebody of this kind asked for.
     pub fn requested(&self, setting: Setting, by: Asked) -> Option<&Stated> {
-        self.all(setting).iter().find(|s| s.asked == Some(by))
+        self.wished(setting).iter().chain(self.all(setting)).find(|s| s.asked == Some(by))
+    }
+
+    /// Whether anybody asked for it, be it only in a manifest.
+    pub fn is_asked(&self, setting: Setting) -> bool {
+        self.wished(setting).iter().chain(self.all(setting)).any(|s| s.asked.is_some())
+    }
+
+    fn wished(&self, setting: Setting) -> &[Stated] {
+        self.wished.get(&setting).map_or(&[], Vec::as_slice)
     }
 
     /// What the engine itself says it made of it; the most trustworthy first.
@@ -93,15 +111,15 @@ impl Config {
 
     /// Whether anybody of this kind asked for anything.
     pub fn has_asked(&self, by: Asked) -> bool {
-        self.stated.values().flatten().any(|s| s.asked == Some(by))
+        self.wished.values().chain(self.stated.values()).flatten().any(|s| s.asked == Some(by))
     }
 
-    /// The value most likely in force.
+    /// The value most likely in force; what only a manifest says never is.
     pub fn get(&self, setting: Setting) -> Option<&Stated> {
         self.stated.get(&setting)?.first()
     }
 
-    /// Everything said about a setting, the most trustworthy first.
+    /// Everything said of the running server about a setting, the most trustworthy first.
     pub fn all(&self, setting: Setting) -> &[Stated] {
         self.stated.get(&setting).map_or(&[], Vec::as_slice)
     }
@@ -139,6 +157,11 @@ impl Config {
     }
 }
 
+/// What a manifest asks for was not necessarily done.
+fn is_wish(stated: &Stated) -> bool {
+    matches!(stated.asked, Some(Asked::Manifest | Asked::ManifestVariable))
+}
+
 /// What the running process shows beats what its log said at start, which beats what was asked for.
 fn trust(stated: &Stated) -> u8 {
     if let Some(by) = stated.asked {
@@ -171,5 +194,17 @@ mod tests {
         config.request(Setting::PrefixCaching, SettingValue::Switch(true), Source::CommandLine, Asked::Flags);
         assert_eq!(config.switch(Setting::PrefixCaching), Some(false));
         assert_eq!(config.all(Setting::PrefixCaching).len(), 3);
+    }
+
+    #[test]
+    fn what_a_manifest_asks_for_is_not_in_force() {
+        let mut config = Config::default();
+        let from = Source::Manifest { file: "vllm.service".into(), line: 3 };
+        config.request(Setting::MaxSequences, SettingValue::Number(64.0), from, Asked::Manifest);
+        assert_eq!(config.number(Setting::MaxSequences), None);
+        assert!(!config.was_chosen(Setting::MaxSequences) && !config.is_told());
+        assert_eq!(config.iter().count(), 0);
+        assert!(config.has_asked(Asked::Manifest) && config.is_asked(Setting::MaxSequences));
+        assert!(config.requested(Setting::MaxSequences, Asked::Manifest).is_some());
     }
 }

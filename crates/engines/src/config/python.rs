@@ -2,7 +2,7 @@
 
 use intriage_case::Source;
 
-use super::{Asked, Config, SettingValue};
+use super::{Asked, Config, Setting, SettingValue};
 use crate::dialect::{Dialect, FlagValue};
 
 /// Splits `a=1, b=[1, 2], c='x, y'` or `'a': 1, 'b': {…}` into `(key, value text)` at the top level.
@@ -53,9 +53,16 @@ pub(crate) fn from_fields<'a>(
     config: &mut Config,
 ) {
     for (key, text) in fields {
-        let Some(value) = SettingValue::read(text) else { continue };
+        let value = SettingValue::read(text).or_else(|| off(key, text, role));
+        let Some(value) = value else { continue };
         state_field(dialect, key, value, source, role, config);
     }
+}
+
+/// What the engine made is none: drafts that are configured nowhere are off.
+fn off(key: &str, text: &str, role: Role) -> Option<SettingValue> {
+    let none = role == Role::Resolved && key == "speculative_config" && text == "None";
+    none.then_some(SettingValue::Switch(false))
 }
 
 /// States a field under the setting its name stands for; unknown names are left alone.
@@ -76,6 +83,9 @@ pub(super) fn state_field(
         (FlagValue::Switch(on), SettingValue::Switch(given)) => SettingValue::Switch(given == on),
         (FlagValue::Switch(_), _) => return,
         (FlagValue::Number, value) if value.number().is_none() => return,
+        (FlagValue::Text, SettingValue::Text(name)) if flag.setting == Setting::Dtype => {
+            SettingValue::Text(name.trim_start_matches("torch.").to_owned())
+        }
         (FlagValue::Text, SettingValue::Number(n)) => SettingValue::Text(n.to_string()),
         (_, value) => value,
     };
@@ -88,7 +98,7 @@ pub(super) fn state_field(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Engine, Setting, dialect};
+    use crate::{Engine, dialect};
 
     #[test]
     fn a_config_dump_is_split_at_its_own_commas_only() {

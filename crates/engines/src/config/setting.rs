@@ -91,6 +91,10 @@ pub enum Setting {
     CpuOffload,
     /// Model name or path.
     Model,
+    /// The names clients call the model by.
+    ServedModel,
+    /// Data type of weights and activations.
+    Dtype,
     /// The GPU's name.
     GpuModel,
     /// Seconds the engine took to initialise.

@@ -14,11 +14,49 @@ pub struct ConfigTable {
     /// The manifest compared with, where one was given that starts this engine.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub manifest: Option<String>,
+    /// Manifests laid over that one, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub overrides: Vec<String>,
+    /// Manifests that tell nothing of this server: damaged, of another program, or of one of several that cannot be told
+    /// apart.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub left_out: Vec<String>,
+    /// Flags of the manifest that nothing known of the server can be compared with.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub not_compared: Vec<String>,
     /// When the server started and when its manifest was last changed, where both are known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub start: Option<Start>,
     /// The rows, in the order of the engine's flags.
     pub rows: Vec<ConfigRow>,
+}
+
+/// What a table tells as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConfigAnswer {
+    /// Something is not in force as it was asked for.
+    Off,
+    /// Something is seen to be in force, and nothing is seen not to be.
+    InForce,
+    /// Nothing could be compared.
+    Nothing,
+}
+
+impl ConfigTable {
+    /// What it tells as a whole.
+    pub fn answer(&self) -> ConfigAnswer {
+        if self.rows.iter().any(ConfigRow::is_off) {
+            ConfigAnswer::Off
+        } else if self.rows.iter().any(|row| {
+            // Where a manifest was given, something of it has to be seen.
+            let of_it = self.manifest.is_none() || row.requested.is_some();
+            row.verdict == RowVerdict::Agrees && of_it
+        }) {
+            ConfigAnswer::InForce
+        } else {
+            ConfigAnswer::Nothing
+        }
+    }
 }
 
 /// When the server started and when its manifest was last changed.
@@ -45,9 +83,9 @@ pub struct ConfigRow {
     /// What it sets, for those who compute with it.
     #[serde(skip)]
     pub setting: Option<Setting>,
-    /// What was asked for: the manifest's word, else the command line's, else the process's own.
+    /// What was asked for: the manifest's word, else that of the command line given.
     pub requested: Option<Said>,
-    /// What the process was started with, where that is known and somebody else's word stands under `requested`.
+    /// What the process was started with, as the kernel or its log shows it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub started_with: Option<Said>,
     /// What the engine says it made of it.
@@ -56,6 +94,9 @@ pub struct ConfigRow {
     pub observed: Option<Said>,
     /// What the engine does where nobody asks, at this release.
     pub default: Option<Said>,
+    /// A value that a later word of the same command line replaced.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub replaced: Option<Said>,
     /// What beats the value asked for, where that is known: a variable, or the same flag behind it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub beaten_by: Option<String>,
@@ -74,11 +115,33 @@ impl ConfigRow {
         )
     }
 
-    /// The value most likely in force.
+    /// What people believe to be in force: what was asked for first, else what the process was started with.
+    pub fn believed(&self) -> Option<&Said> {
+        [&self.replaced, &self.requested, &self.started_with].into_iter().find_map(Option::as_ref)
+    }
+
+    /// The value most likely in force; what was only asked for never is.
     pub fn in_force(&self) -> Option<&Said> {
-        [&self.resolved, &self.observed, &self.started_with, &self.requested, &self.default]
+        [&self.resolved, &self.observed, &self.started_with, &self.default]
             .into_iter()
             .find_map(Option::as_ref)
+    }
+
+    /// A row of which nothing is known yet.
+    pub(super) fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            setting: None,
+            requested: None,
+            started_with: None,
+            resolved: None,
+            observed: None,
+            default: None,
+            replaced: None,
+            beaten_by: None,
+            verdict: RowVerdict::Default,
+            says: String::new(),
+        }
     }
 }
 
@@ -103,11 +166,11 @@ pub enum RowVerdict {
     AutoDisabled,
     /// What was asked for had no effect: the default is in force, or nothing reads it.
     Dropped,
-    /// Nothing tells whether what was asked for is in force.
+    /// One source says it, and nothing else tells whether it is in force.
     Unknown,
-    /// What was asked for is in force.
+    /// Two sources of different kind tell the same.
     Agrees,
-    /// Nobody asked; the engine chose.
+    /// Nobody asked; the engine chose, or the process alone has it.
     Default,
 }
 

@@ -39,6 +39,8 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag { names: &["--scheduling-policy"], setting: SchedulingPolicy, value: Text },
     Flag { names: &["--cpu-offload-gb"], setting: CpuOffload, value: Number },
     Flag { names: &["--model", "model_tag"], setting: Model, value: Text },
+    Flag { names: &["--served-model-name"], setting: ServedModel, value: Text },
+    Flag { names: &["--dtype"], setting: Dtype, value: Text },
     // Developer mode lists them as `GPU 0: NVIDIA H100 80GB HBM3`, one a line.
     Flag { names: &["nvidia_gpu_models"], setting: GpuModel, value: Text },
 ];

@@ -10,12 +10,14 @@ use super::gpu::GpuArgs;
 use super::values::{Format, duration};
 
 pub(super) const EXAMPLES: &str = "\
-Exit codes: 0 everything that was asked for and can be compared is in force, 1 something is not, 3 nothing tells.
+Exit codes: 0 everything that was asked for and can be compared is in force, 1 something is not, 3 nothing tells, or a
+manifest tells nothing of this server.
 
 Examples:
   intriage config http://127.0.0.1:8000 --host --manifest /etc/systemd/system/vllm.service
   intriage config http://127.0.0.1:8000 --log server.log --manifest deploy.yaml --all
   kubectl logs vllm-0 | intriage config http://127.0.0.1:8000 --log - --manifest deploy.yaml
+  intriage config http://127.0.0.1:8000 --log server.log --manifest vllm.service --manifest vllm.service.d/override.conf
   intriage config incident.case --format json";
 
 /// Arguments of `config`.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use intriage_engines::read;
+use intriage_engines::{ConfigAnswer, read};
 use intriage_observe::{Limits, redacted};
 use intriage_report::{CONFIG_SCHEMA, ConfigReport};
 
@@ -22,7 +22,10 @@ pub(crate) fn run(args: &ConfigArgs) -> Result<Outcome, Failure> {
     // Nothing of the model's files is a setting of the server.
     let (mut case, redactor) = subject(args).look(None)?;
     given.add(&mut case, args.window)?;
+    let manifests = case.manifests.len();
     let case = redacted(case, &redactor);
+    // One whose secrets cannot be masked is left out.
+    let dropped = case.manifests.len() < manifests;
     let observed = read(&case);
     let report = ConfigReport {
         schema: CONFIG_SCHEMA.into(),
@@ -33,13 +36,11 @@ pub(crate) fn run(args: &ConfigArgs) -> Result<Outcome, Failure> {
         notes: observed.notes,
     };
     print::config(&report, args.all, args.format)?;
-    let off = report.config.rows.iter().any(intriage_engines::ConfigRow::is_off);
-    Ok(if off {
-        Outcome::Wrong
-    } else if report.config.asked {
-        Outcome::Fine
-    } else {
-        Outcome::Open
+    Ok(match report.config.answer() {
+        ConfigAnswer::Off => Outcome::Wrong,
+        // What was given and could not be compared is not fine.
+        ConfigAnswer::InForce if !dropped && report.config.left_out.is_empty() => Outcome::Fine,
+        ConfigAnswer::InForce | ConfigAnswer::Nothing => Outcome::Open,
     })
 }
 

@@ -38,6 +38,9 @@ impl Given {
 
     /// After the window, so that what happened in it is in the logs.
     pub(super) fn add(self, case: &mut Case, window: Duration) -> Result<(), Failure> {
+        // What is given now counts, not what the recording has under the same name.
+        let given = &self.manifests.manifests;
+        case.manifests.retain(|kept| !given.iter().any(|manifest| manifest.name == kept.name));
         for manifest in self.manifests.manifests {
             // The limits were those of the case; only one of the recording's own may have to go.
             if let Err(why) = case.add_manifest(manifest) {

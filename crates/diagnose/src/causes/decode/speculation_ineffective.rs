@@ -125,7 +125,7 @@ fn drafts_are_rejected(e: &Evidence<'_>, drafts: Option<&Drafts>) -> Test {
 fn nothing_is_drafted(e: &Evidence<'_>) -> Test {
     const COUNTED: [Signal; 4] =
         [Signal::SpecDrafts, Signal::SpecDraftTokens, Signal::SpecAcceptRatio, Signal::SpecAcceptLength];
-    if e.observed.config.get(Setting::Speculation).is_some()
+    if e.observed.config.get(Setting::Speculation).is_some_and(|s| s.value.switch() != Some(false))
         || e.setting(Setting::SpeculativeTokens).is_some_and(|k| k > 0.0)
     {
         return Test::Unknown(

@@ -89,7 +89,8 @@ fn first_felt<'a>(e: &Evidence<'_>, table: &'a ConfigTable) -> Option<(&'a Confi
     let off = table.rows.iter().filter(|row| row.is_off());
     let felt = off.filter_map(|row| {
         // What is asked for against what happens; a stale process has its own flags in force.
-        let believed = row.requested.as_ref().or(row.default.as_ref())?;
+        let meant = if row.verdict == RowVerdict::Stale { row.requested.as_ref() } else { row.believed() };
+        let believed = meant.or(row.default.as_ref())?;
         let now = match row.verdict {
             RowVerdict::Stale => row.started_with.as_ref().or(row.in_force().filter(|s| *s != believed)),
             _ => row.in_force().filter(|s| *s != believed),
@@ -160,7 +161,7 @@ fn changed_since(table: &ConfigTable) -> Test {
 /// The exact change, by how the row is off.
 fn change(table: &ConfigTable, row: &ConfigRow) -> String {
     let name = &row.name;
-    let value = row.requested.as_ref().map_or(String::new(), |s| format!(" {}", s.value));
+    let value = row.believed().map_or(String::new(), |s| format!(" {}", s.value));
     match row.verdict {
         RowVerdict::Stale => {
             let file = table.manifest.as_deref().unwrap_or("its manifest");
@@ -281,6 +282,17 @@ mod tests {
             .manifest("vllm.service", "[Service]\nExecStart=vllm serve m --max-num-seqs 1\n")
             .log("INFO non-default args: {'model_tag': 'm', 'max_num_seqs': 2}\n");
         assert_eq!(other_way.judge(&CAUSE).outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn a_cap_that_only_the_unit_names_rules_nothing_out() {
+        let wished = queueing()
+            .manifest("vllm.service", "[Service]\nExecStart=vllm serve m --max-num-seqs 64\n")
+            .verdict();
+        let cap = wished.findings.iter().find(|f| f.cause == "max-num-seqs-limited-queue").unwrap();
+        assert_ne!(cap.outcome, Outcome::RuledOut, "{cap:#?}");
+        let told = serde_json::to_string(cap).unwrap();
+        assert!(told.contains("a flat top at 2") && !told.contains("64"), "{told}");
     }
 
     #[test]

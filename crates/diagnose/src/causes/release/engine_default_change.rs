@@ -110,7 +110,7 @@ fn changes(observed: &Observed, before: &Before) -> Vec<(Setting, Change)> {
     for row in observed.table.rows.iter().filter(|row| row.requested.is_none() && row.started_with.is_none())
     {
         let Some(setting) = row.setting else { continue };
-        let asked_before = before.config.all(setting).iter().any(|s| s.asked.is_some());
+        let asked_before = before.config.is_asked(setting);
         let was = before.config.resolved(setting).next().filter(|_| !asked_before);
         if let (Some(was), Some(now)) = (was, row.resolved.as_ref())
             && was.value != now.value
@@ -133,7 +133,7 @@ fn by_table(observed: &Observed, before: &Before) -> Vec<(Setting, Change)> {
         return Vec::new();
     }
     let Some(now) = &observed.identity.version else { return Vec::new() };
-    let asked = |setting| observed.config.all(setting).iter().any(|s| s.asked.is_some());
+    let asked = |setting| observed.config.is_asked(setting);
     let unset = |c: &ChangedDefault| Some((c.setting.filter(|s| !asked(*s))?, c.clone()));
     let value = |text: &str| match text.parse::<f64>() {
         Ok(number) => SettingValue::Number(number),

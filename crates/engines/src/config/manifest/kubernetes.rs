@@ -2,7 +2,7 @@
 
 use super::shell::{Style, filled, opened};
 use super::yaml::Node;
-use super::{Launch, Variable, Word, compose};
+use super::{Launch, Place, Variable, Word, compose};
 
 /// Where a pod's specification lies, by what holds it. What is not a Deployment but has a template (a Rollout, a
 /// StatefulSet, a ReplicaSet, a Job) keeps it in the same place.
@@ -16,7 +16,7 @@ const PODS: [&[&str]; 5] = [
 ];
 
 /// Adds a launch for each container of a document.
-pub(super) fn read(document: &Node, launches: &mut Vec<Launch>) {
+pub(super) fn read(document: &Node, file: usize, launches: &mut Vec<Launch>) {
     // A List holds documents; one in another is nothing anybody writes.
     let listed = document.get("items").map_or(&[][..], Node::items);
     for document in std::iter::once(document).chain(listed) {
@@ -24,7 +24,7 @@ pub(super) fn read(document: &Node, launches: &mut Vec<Launch>) {
         let predictor = document.at(&["spec", "predictor"]);
         for pod in pods.chain(predictor) {
             let containers = pod.get("containers").map_or(&[][..], Node::items);
-            launches.extend(containers.iter().chain(pod.get("model")).map(container));
+            launches.extend(containers.iter().chain(pod.get("model")).map(|node| container(node, file)));
         }
     }
 }
@@ -34,24 +34,29 @@ pub(super) fn is_secret(document: &Node) -> bool {
     document.get("kind").and_then(Node::text).is_some_and(|kind| kind.contains("Secret"))
 }
 
-fn container(container: &Node) -> Launch {
+fn container(container: &Node, file: usize) -> Launch {
     let listed = container.get("env").map_or(&[][..], Node::items);
     // What comes from a Secret or a ConfigMap has no value here.
     let environment: Vec<Variable> = listed
         .iter()
         .filter_map(|item| {
             let (name, value) = (item.get("name")?.text()?, item.get("value")?);
-            Some(Variable { name: name.to_owned(), value: value.text()?.to_owned(), line: value.line })
+            let at = Place { file, line: value.line };
+            Some(Variable { name: name.to_owned(), value: value.text()?.to_owned(), at })
         })
         .collect();
     let parts = ["command", "args"].into_iter().filter_map(|key| container.get(key));
-    let words: Vec<Word> = parts.flat_map(compose::words).collect();
+    let words: Vec<Word> = parts.flat_map(|node| compose::words(node, file)).collect();
+    let open = container.get("ports").map_or(&[][..], Node::items);
+    let published = open.iter().filter_map(|port| port.get("hostPort")?.text()?.parse().ok());
     Launch {
         name: container.get("name").and_then(Node::text).unwrap_or("container").to_owned(),
         line: container.line,
         image: container.get("image").and_then(Node::text).map(str::to_owned),
+        replaces_entrypoint: container.get("command").is_some_and(|node| !node.items().is_empty()),
         words: opened(filled(words, &environment, Style::Kubernetes), &environment),
         environment,
+        published: published.collect(),
     }
 }
 
@@ -91,7 +96,7 @@ spec:
         assert_eq!(launches.iter().map(|l| l.name.as_str()).collect::<Vec<_>>(), ["proxy", "server"]);
         let words: Vec<&str> = launches[1].words.iter().map(|w| w.text.as_str()).collect();
         assert_eq!(words, ["/bin/sh", "-c", "exec", "vllm", "serve", "m", "--max-num-seqs", "32"]);
-        assert_eq!(launches[1].words[7].line, 18);
+        assert_eq!(launches[1].words[7].at.line, 18);
         assert_eq!(launches[1].environment.len(), 1);
     }
 

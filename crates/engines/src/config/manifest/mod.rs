@@ -2,6 +2,7 @@
 
 mod compose;
 mod kubernetes;
+mod layers;
 mod passage;
 mod shell;
 mod systemd;
@@ -11,12 +12,10 @@ mod yaml;
 use intriage_case::manifest::MAX_MANIFEST_BYTES;
 use thiserror::Error;
 
+pub(crate) use layers::{Laid, Layers};
 pub use passage::{Passage, Writing};
 pub use texts::{ManifestTexts, manifest_texts};
 pub(crate) use yaml::{Node, Value};
-
-/// Most programs one manifest may start.
-const MAX_LAUNCHES: usize = 256;
 
 /// Why a file says nothing about how a server is started. Never quotes the file: it may hold secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -73,10 +72,23 @@ pub struct Launch {
     pub line: u32,
     /// The image, where there is one.
     pub image: Option<String>,
+    /// Whether the words begin with another program than the image's own.
+    pub replaces_entrypoint: bool,
     /// The words of its command line, variables filled in where their values stand in the same file.
     pub words: Vec<Word>,
     /// Its environment, as far as it stands in the file.
     pub environment: Vec<Variable>,
+    /// Ports of the machine that lead to it, where the file says so.
+    pub published: Vec<u16>,
+}
+
+/// Where something stands in manifests that are laid over each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Place {
+    /// Which of the files, counted from 0.
+    pub file: usize,
+    /// 1-based line in it.
+    pub line: u32,
 }
 
 /// One word of a command line.
@@ -84,8 +96,8 @@ pub struct Launch {
 pub struct Word {
     /// The word.
     pub text: String,
-    /// 1-based line it stands on.
-    pub line: u32,
+    /// Where it stands.
+    pub at: Place,
 }
 
 /// One environment variable.
@@ -95,44 +107,16 @@ pub struct Variable {
     pub name: String,
     /// Its value.
     pub value: String,
-    /// 1-based line it stands on.
-    pub line: u32,
+    /// Where it stands.
+    pub at: Place,
 }
 
 /// What a manifest starts, in the order of the file. `name` is the file's, and decides nothing where the text is clear.
 pub fn read_manifest(name: &str, text: &str) -> Result<Vec<Launch>, ManifestError> {
-    if text.len() > MAX_MANIFEST_BYTES {
-        return Err(ManifestError::TooLarge);
-    }
-    let mut launches = if systemd::looks_like_one(name, text) {
-        systemd::read(text)?
-    } else {
-        let mut launches = Vec::new();
-        for document in yaml::documents(text)? {
-            of_document(&document, &mut launches)?;
-        }
-        launches
-    };
-    launches.retain(|launch| !launch.words.is_empty() || !launch.environment.is_empty());
-    launches.truncate(MAX_LAUNCHES);
-    if launches.is_empty() {
-        return Err(ManifestError::StartsNothing);
-    }
-    Ok(launches)
-}
-
-fn of_document(document: &Node, launches: &mut Vec<Launch>) -> Result<(), ManifestError> {
-    if matches!(document.value, Value::Nothing) {
-        return Ok(());
-    }
-    if document.get("kind").is_some() && document.get("services").is_none() {
-        kubernetes::read(document, launches);
-    } else if let Some(services) = document.get("services") {
-        compose::read(services, launches);
-    } else {
-        return Err(ManifestError::Unknown { line: document.line.max(1) });
-    }
-    Ok(())
+    let mut layers = Layers::default();
+    layers.lay(name, text)?;
+    let launches: Vec<Launch> = layers.laid().into_iter().map(|laid| laid.launch).collect();
+    if launches.is_empty() { Err(ManifestError::StartsNothing) } else { Ok(launches) }
 }
 
 #[cfg(test)]
@@ -161,7 +145,7 @@ mod tests {
                 let lines = text.split('\n').count() as u32;
                 if let Ok(launches) = read_manifest(name, &text) {
                     for word in launches.iter().flat_map(|launch| &launch.words) {
-                        prop_assert!(word.line <= lines, "{word:?}");
+                        prop_assert!(word.at.line <= lines, "{word:?}");
                     }
                 }
             }

@@ -1,16 +1,16 @@
 //! Words of a command line: what a shell would make of a text, and what a shell given as a program would run.
 
-use super::{Variable, Word};
+use super::{Place, Variable, Word};
 
 /// Most words of one command line.
 const MAX_WORDS: usize = 4096;
 
-/// A text as a shell splits it; every word stands on `line`.
-pub(super) fn split(text: &str, line: u32) -> Vec<Word> {
+/// A text as a shell splits it; every word stands on this line.
+pub(super) fn split(text: &str, at: Place) -> Vec<Word> {
     // A backslash at the end of a line joins it to the next.
     let text = text.replace("\\\n", " ");
     let words = shlex::split(&text).unwrap_or_else(|| text.split_whitespace().map(str::to_owned).collect());
-    words.into_iter().take(MAX_WORDS).map(|text| Word { text, line }).collect()
+    words.into_iter().take(MAX_WORDS).map(|text| Word { text, at }).collect()
 }
 
 /// `sh -c "exec vllm serve …"` runs what stands in the quotes: those words are added behind it, as the shell would fill
@@ -21,7 +21,7 @@ pub(super) fn opened(mut words: Vec<Word>, variables: &[Variable]) -> Vec<Word> 
     });
     let given = words.get(1).is_some_and(|word| word.text.starts_with('-') && word.text.ends_with('c'));
     if is_shell && given {
-        let inner: Vec<Word> = words.iter().skip(2).flat_map(|word| split(&word.text, word.line)).collect();
+        let inner: Vec<Word> = words.iter().skip(2).flat_map(|word| split(&word.text, word.at)).collect();
         words.truncate(2);
         words.extend(filled(inner, variables, Style::Systemd));
     }
@@ -48,10 +48,10 @@ pub(super) fn filled(words: Vec<Word>, variables: &[Variable], style: Style) -> 
         if style == Style::Systemd
             && let Some(variable) = alone.and_then(|name| value_of(variables, name))
         {
-            out.extend(split(&variable.value, variable.line));
+            out.extend(split(&variable.value, variable.at));
             continue;
         }
-        out.push(Word { text: fill(&word.text, variables, style), line: word.line });
+        out.push(Word { text: fill(&word.text, variables, style), at: word.at });
     }
     out.truncate(MAX_WORDS);
     out
@@ -98,29 +98,31 @@ fn is_name(text: &str) -> bool {
 mod tests {
     use super::*;
 
+    const AT: Place = Place { file: 0, line: 3 };
+
     fn texts(words: &[Word]) -> Vec<&str> {
         words.iter().map(|word| word.text.as_str()).collect()
     }
 
     #[test]
     fn a_shell_is_opened() {
-        let given = split("/bin/sh -c 'exec vllm serve m \\\n  --max-num-seqs 4'", 3);
+        let given = split("/bin/sh -c 'exec vllm serve m \\\n  --max-num-seqs 4'", AT);
         assert_eq!(
             texts(&opened(given, &[])),
             ["/bin/sh", "-c", "exec", "vllm", "serve", "m", "--max-num-seqs", "4"]
         );
-        let plain = split("vllm serve m -c 4", 3);
+        let plain = split("vllm serve m -c 4", AT);
         assert_eq!(opened(plain.clone(), &[]), plain);
     }
 
     #[test]
     fn variables_are_filled_in_where_the_file_tells_them() {
         let variables = [
-            Variable { name: "ARGS".into(), value: "--a 1 --b".into(), line: 7 },
-            Variable { name: "N".into(), value: "4".into(), line: 8 },
+            Variable { name: "ARGS".into(), value: "--a 1 --b".into(), at: AT },
+            Variable { name: "N".into(), value: "4".into(), at: AT },
         ];
         let of = |text: &str, style| {
-            filled(split(text, 1), &variables, style).into_iter().map(|w| w.text).collect::<Vec<_>>()
+            filled(split(text, AT), &variables, style).into_iter().map(|w| w.text).collect::<Vec<_>>()
         };
         assert_eq!(
             of("x $ARGS --n=${N} $NO ${NO}", Style::Systemd),

@@ -1,47 +1,72 @@
-//! systemd units: `ExecStart=` over several lines, `Environment=`.
+//! systemd units and their drop-ins: `ExecStart=` over several lines, `Environment=`.
 
 use super::shell::{Style, filled, opened, split};
-use super::{Launch, ManifestError, ManifestTexts, Passage, Variable, Word};
+use super::{Launch, ManifestError, ManifestTexts, Passage, Place, Variable, Word};
 
 /// Whether a file is a unit or a drop-in of one.
 pub(super) fn looks_like_one(name: &str, text: &str) -> bool {
     name.strip_suffix(".service").is_some() || text.lines().any(|line| line.trim() == "[Service]")
 }
 
-/// What the unit starts: the last `ExecStart=`, as an empty one takes the earlier ones back.
-pub(super) fn read(text: &str) -> Result<Vec<Launch>, ManifestError> {
-    let mut launch: Option<Launch> = None;
-    let mut environment: Vec<Variable> = Vec::new();
-    let mut section = "";
-    for (line, parts) in logical_lines(text) {
-        let first = parts.first().map_or("", |(_, part)| part.trim());
-        if first.is_empty() {
-            continue;
+/// A unit as far as it was read: its own file, and drop-ins laid over it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Unit {
+    /// The last `ExecStart=` with its line; an empty one takes the earlier ones back.
+    command: Option<(u32, Vec<Word>)>,
+    environment: Vec<Variable>,
+}
+
+impl Unit {
+    /// Lays a file over what was read before, as systemd does with drop-ins.
+    pub(super) fn lay(&mut self, text: &str, file: usize) -> Result<(), ManifestError> {
+        let mut section = "";
+        for (line, parts) in logical_lines(text) {
+            let first = parts.first().map_or("", |(_, part)| part.trim());
+            if first.is_empty() {
+                continue;
+            }
+            if let Some(name) = first.strip_prefix('[') {
+                section = name
+                    .strip_suffix(']')
+                    .ok_or(ManifestError::Unit { line, why: "a section's name has no end" })?;
+                continue;
+            }
+            let Some((key, value)) = first.split_once('=') else {
+                return Err(ManifestError::Unit { line, why: "expected a setting, such as ExecStart=…" });
+            };
+            if section != "Service" {
+                continue;
+            }
+            let parts = std::iter::once((line, value)).chain(parts.iter().skip(1).copied());
+            let parts = parts.map(|(line, part)| (Place { file, line }, part));
+            match key.trim() {
+                "ExecStart" => self.command = command(parts).map(|words| (line, words)),
+                "Environment" if value.trim().is_empty() => self.environment.clear(),
+                "Environment" => {
+                    for variable in parts.flat_map(|(at, part)| assignments(part, at)) {
+                        self.environment.retain(|earlier| earlier.name != variable.name);
+                        self.environment.push(variable);
+                    }
+                }
+                _ => {}
+            }
         }
-        if let Some(name) = first.strip_prefix('[') {
-            section = name
-                .strip_suffix(']')
-                .ok_or(ManifestError::Unit { line, why: "a section's name has no end" })?;
-            continue;
-        }
-        let Some((key, value)) = first.split_once('=') else {
-            return Err(ManifestError::Unit { line, why: "expected a setting, such as ExecStart=…" });
-        };
-        if section != "Service" {
-            continue;
-        }
-        let parts = std::iter::once((line, value)).chain(parts.iter().skip(1).copied());
-        match key.trim() {
-            "ExecStart" => launch = command(line, parts),
-            "Environment" if value.trim().is_empty() => environment.clear(),
-            "Environment" => environment.extend(parts.flat_map(|(at, part)| assignments(part, at))),
-            _ => {}
-        }
+        Ok(())
     }
-    let Some(mut launch) = launch else { return Ok(Vec::new()) };
-    launch.words = opened(filled(launch.words, &environment, Style::Systemd), &environment);
-    launch.environment = environment;
-    Ok(vec![launch])
+
+    /// What it starts, where it starts or sets anything.
+    pub(super) fn launch(self, name: &str) -> Option<Launch> {
+        let (line, words) = self.command.unwrap_or_default();
+        let words = opened(filled(words, &self.environment, Style::Systemd), &self.environment);
+        let says_something = !words.is_empty() || !self.environment.is_empty();
+        says_something.then(|| Launch {
+            name: name.to_owned(),
+            line,
+            words,
+            environment: self.environment,
+            ..Launch::default()
+        })
+    }
 }
 
 /// Every command of the unit and its variables, which are set as a shell sets them; also what a later line takes back.
@@ -85,18 +110,17 @@ fn logical_lines(text: &str) -> Vec<(u32, Vec<(u32, &str)>)> {
 }
 
 /// `-`, `@`, `:`, `+` and `!` before the program change how it is run, not what.
-fn command<'a>(line: u32, parts: impl Iterator<Item = (u32, &'a str)>) -> Option<Launch> {
+fn command<'a>(parts: impl Iterator<Item = (Place, &'a str)>) -> Option<Vec<Word>> {
     let mut words: Vec<Word> = parts.flat_map(|(at, part)| split(part, at)).collect();
-    if let Some(program) = words.first_mut() {
-        program.text = program.text.trim_start_matches(['-', '@', ':', '+', '!', '|']).to_owned();
-    }
-    (!words.is_empty()).then(|| Launch { name: "ExecStart".into(), line, words, ..Launch::default() })
+    let program = words.first_mut()?;
+    program.text = program.text.trim_start_matches(['-', '@', ':', '+', '!', '|']).to_owned();
+    Some(words)
 }
 
-fn assignments(text: &str, line: u32) -> Vec<Variable> {
-    let pairs = split(text, line).into_iter().filter_map(|word| {
+fn assignments(text: &str, at: Place) -> Vec<Variable> {
+    let pairs = split(text, at).into_iter().filter_map(|word| {
         let (name, value) = word.text.split_once('=')?;
-        Some(Variable { name: name.to_owned(), value: value.to_owned(), line })
+        Some(Variable { name: name.to_owned(), value: value.to_owned(), at })
     });
     pairs.collect()
 }
@@ -104,6 +128,16 @@ fn assignments(text: &str, line: u32) -> Vec<Variable> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn read(texts: &[&str]) -> Result<Option<Launch>, ManifestError> {
+        let mut unit = Unit::default();
+        texts.iter().enumerate().try_for_each(|(file, text)| unit.lay(text, file))?;
+        Ok(unit.launch("a.service"))
+    }
+
+    fn words(launch: &Launch) -> Vec<&str> {
+        launch.words.iter().map(|word| word.text.as_str()).collect()
+    }
 
     const UNIT: &str = "\
 [Unit]
@@ -123,8 +157,8 @@ WantedBy=multi-user.target
 
     #[test]
     fn a_command_runs_over_lines_and_comments_and_each_word_knows_its_own() {
-        let launch = &read(UNIT).unwrap()[0];
-        let words: Vec<(&str, u32)> = launch.words.iter().map(|w| (w.text.as_str(), w.line)).collect();
+        let launch = read(&[UNIT]).unwrap().unwrap();
+        let words: Vec<(&str, u32)> = launch.words.iter().map(|w| (w.text.as_str(), w.at.line)).collect();
         assert_eq!(
             words,
             [
@@ -140,20 +174,33 @@ WantedBy=multi-user.target
             ]
         );
         assert_eq!(launch.environment[0].name, "VLLM_LOGGING_LEVEL");
-        assert_eq!(launch.environment[2].line, 6);
+        assert_eq!(launch.environment[2].at.line, 6);
     }
 
     #[test]
     fn a_drop_in_takes_the_command_back() {
-        let launches =
-            read("[Service]\nExecStart=vllm serve a\nExecStart=\nExecStart=vllm serve b\n").unwrap();
-        assert_eq!(launches[0].words[2].text, "b");
-        assert_eq!(read("[Service]\nExecStart=a\nExecStart=\n").unwrap(), []);
+        let base = "[Service]\nExecStart=vllm serve a\n";
+        let launch = read(&[base, "[Service]\nExecStart=\nExecStart=vllm serve b\n"]).unwrap().unwrap();
+        assert_eq!(words(&launch), ["vllm", "serve", "b"]);
+        assert_eq!(launch.words[2].at, Place { file: 1, line: 3 });
+        assert_eq!(read(&[base, "[Service]\nExecStart=\n"]).unwrap(), None);
+    }
+
+    #[test]
+    fn a_drop_in_of_variables_changes_those_it_names() {
+        let base = "[Service]\nEnvironment=A=1 N=4\nExecStart=vllm serve a --max-num-seqs ${N}\n";
+        let launch = read(&[base, "[Service]\nEnvironment=N=8 B=2\n"]).unwrap().unwrap();
+        assert_eq!(words(&launch), ["vllm", "serve", "a", "--max-num-seqs", "8"]);
+        let set: Vec<(&str, &str, usize)> =
+            launch.environment.iter().map(|v| (v.name.as_str(), v.value.as_str(), v.at.file)).collect();
+        assert_eq!(set, [("A", "1", 0), ("N", "8", 1), ("B", "2", 1)]);
+        let cleared = read(&[base, "[Service]\nEnvironment=\n"]).unwrap().unwrap();
+        assert!(cleared.environment.is_empty() && cleared.words.len() == 5);
     }
 
     #[test]
     fn a_damaged_unit_is_named_by_its_line() {
-        assert_eq!(read("[Service]\nnonsense\n").unwrap_err().line(), 2);
-        assert_eq!(read("[Service\n").unwrap_err().line(), 1);
+        assert_eq!(read(&["[Service]\nnonsense\n"]).unwrap_err().line(), 2);
+        assert_eq!(read(&["[Service\n"]).unwrap_err().line(), 1);
     }
 }

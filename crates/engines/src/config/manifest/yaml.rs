@@ -52,11 +52,32 @@ pub(crate) fn documents(text: &str) -> Result<Vec<Node>, ManifestError> {
     })
 }
 
-/// What is wrong, without what stands in quotes or behind a colon.
+/// What is wrong, without words in quotes and what stands behind a colon: those are the file's. Signs in quotes are
+/// YAML's own, and without them a message has no end.
 fn unquoted(message: &str) -> String {
-    let first = message.lines().next().unwrap_or_default();
-    let cut = first.find(['`', '\'', '"', ':']).unwrap_or(first.len());
-    let what = first[..cut].trim();
+    let mut rest = message.lines().next().unwrap_or_default();
+    let mut what = String::new();
+    while let Some(at) = rest.find(['`', '\'', '"', ':']) {
+        let (before, marked) = rest.split_at(at);
+        let mark = if marked.starts_with('`') {
+            '`'
+        } else if marked.starts_with('"') {
+            '"'
+        } else {
+            '\''
+        };
+        what.push_str(before);
+        let inside = marked[1..].split_once(mark).filter(|_| !marked.starts_with(':'));
+        let Some((inside, behind)) = inside else {
+            rest = "";
+            break;
+        };
+        let is_signs = !inside.is_empty() && inside.chars().all(|c| c.is_ascii_punctuation());
+        what.extend([&marked[..1], if is_signs { inside } else { "…" }, &marked[..1]]);
+        rest = behind;
+    }
+    what.push_str(rest);
+    let what = what.trim();
     if what.is_empty() { "not YAML".to_owned() } else { what.chars().take(120).collect() }
 }
 
@@ -223,6 +244,21 @@ mod tests {
         let error = documents("a: 1\nb: [hunter2, \nc: }").unwrap_err();
         assert!(error.line() >= 2, "{error:?}");
         assert!(!error.to_string().contains("hunter2"), "{error}");
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_to_its_end() {
+        let error = documents("a:\n  b: 1\n   c: 2\n").unwrap_err().to_string();
+        assert!(!error.ends_with(" of") && !error.ends_with(" by"), "{error}");
+        assert_eq!(unquoted("illegal placement of ':' indicator"), "illegal placement of ':' indicator");
+        assert_eq!(
+            unquoted("':' may not precede any of `[{` in it"),
+            "':' may not precede any of `[{` in it"
+        );
+        assert_eq!(unquoted("unknown alias 'hunter2' here"), "unknown alias '…' here");
+        assert_eq!(unquoted("duplicate key: hunter2"), "duplicate key");
+        assert_eq!(unquoted("it's \"hunter2"), "it");
+        assert_eq!(unquoted(": x"), "not YAML");
     }
 
     #[test]
