@@ -36,7 +36,7 @@ pub enum AddressError {
     },
     /// A name or password in the address.
     #[error(
-        "the URL holds a name or password: give --bearer-token-file or --header 'Authorization: …' instead"
+        "the URL holds a name or password; give --bearer-token-file or --header 'Authorization: …' instead"
     )]
     Credentials,
     /// Another scheme.
