@@ -208,7 +208,7 @@ fn a_check_of_the_machine_keeps_the_models_files_as_collect_does() {
         .unwrap();
     let url = support::Server::replay(&recording("vllm-h200-healthy")).url();
     let kept = |command: &[&str]| {
-        let saved = dir.path().join("x.case");
+        let saved = dir.path().join(format!("{}.case", command[0]));
         let window = ["--window", "2s", "--host", "--save", saved.to_str().unwrap()];
         let output = intriage(&[command, &window].concat());
         assert!([0, 1, 3].contains(&code(&output)), "{}", stderr(&output));

@@ -12,9 +12,9 @@ use crate::cli::MergeArgs;
 use crate::failure::{Failure, Outcome};
 
 pub(super) fn run(args: &MergeArgs) -> Result<Outcome, Failure> {
-    can_save(&args.output)?;
     let inputs: Vec<&Path> = args.cases.iter().map(AsRef::as_ref).collect();
     is_no_input(&args.output, &inputs)?;
+    can_save(&args.output)?;
     let mut unifier = Unifier::default();
     let mut parts = Vec::new();
     for (path, number) in inputs.into_iter().zip(1..) {
