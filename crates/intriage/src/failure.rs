@@ -131,7 +131,7 @@ mod tests {
             "/home/ann/gpu7.acme.com.case: No such file or directory",
             "cannot connect to gpu7.acme.com:8000 (10.0.0.7): refused",
             "--header 'X: y': expected NAME: VALUE",
-            "the URL holds a name or password: give --bearer-token-file or --header 'Authorization: …' instead",
+            "the URL holds a name or password; give --bearer-token-file or --header 'Authorization: …' instead",
             "--bearer-token-file /run/secrets/token: cannot be read",
         ] {
             assert_eq!(safe(message), message);

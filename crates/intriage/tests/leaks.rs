@@ -13,7 +13,9 @@ use support::{code, intriage, recording, stderr};
 fn everything(path: &Path) -> String {
     let case = file::read(&fs::read(path).unwrap()).unwrap();
     let files = file::contents(&case).unwrap();
-    files.into_iter().map(|(name, bytes)| format!("{name}\n{}\n", String::from_utf8_lossy(&bytes))).collect()
+    let told =
+        files.iter().map(|(name, bytes)| [name.as_str(), "\n", &String::from_utf8_lossy(bytes)].concat());
+    told.collect::<Vec<_>>().join("\n")
 }
 
 fn text(path: &Path) -> &str {

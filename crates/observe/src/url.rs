@@ -25,18 +25,18 @@ pub enum AddressError {
     /// Not a URL at all.
     #[error("{shown} is not a URL: write http://HOST:PORT")]
     Shape {
-        /// What was given, as far as it can be told: see [`shown`].
+        /// What was given, as far as it can be told: no query and nothing that may be a password.
         shown: String,
     },
     /// A port that is none.
     #[error("{shown} has no valid port: write a number from 1 to 65535")]
     Port {
-        /// What was given, as far as it can be told: see [`shown`].
+        /// What was given, as far as it can be told: no query and nothing that may be a password.
         shown: String,
     },
     /// A name or password in the address.
     #[error(
-        "the URL holds a name or password: give --bearer-token-file or --header 'Authorization: …' instead"
+        "the URL holds a name or password; give --bearer-token-file or --header 'Authorization: …' instead"
     )]
     Credentials,
     /// Another scheme.

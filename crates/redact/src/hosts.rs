@@ -172,7 +172,7 @@ pub(crate) fn before_nccl(line: &str, at: usize, hits: &mut Vec<Hit>) {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let gpu = line[..at].strip_suffix("] ").and_then(|rest| rest.rsplit_once(" ["));
     let Some((before, _)) = gpu.filter(|(_, gpu)| digits(gpu)) else { return };
-    let start = before.rfind(char::is_whitespace).map_or(0, |blank| blank + 1);
+    let start = before.rfind(|c: char| c.is_ascii_whitespace()).map_or(0, |blank| blank + 1);
     let mut parts = before[start..].rsplitn(3, ':');
     let (Some(thread), Some(process), Some(name)) = (parts.next(), parts.next(), parts.next()) else {
         return;
