@@ -70,7 +70,9 @@ def write_unit(path, run):
 def check(binary, work, run, unit):
     """One check under load: the verdict."""
     command = [binary, "check", f"http://127.0.0.1:{PORT}", "--host", "--window", f"{WINDOW_S}s"]
-    command += ["--manifest", unit, "--save", work / f"{run.name}.case", "--format", "json", "--no-predict"]
+    case = work / f"{run.name}.case"
+    case.unlink(missing_ok=True)
+    command += ["--manifest", unit, "--save", case, "--format", "json", "--no-predict"]
     load = [PYTHON, "-B", LAB / "load.py", "--port", str(PORT), "--duration", str(WINDOW_S + 8), *LOAD]
     with subprocess.Popen(load, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as client:
         try:

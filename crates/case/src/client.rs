@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::unreadable::unreadable;
 use crate::{Millis, Seconds, Tokens};
 
 /// One request as its client saw it. Times count from `sent`.
@@ -69,7 +70,11 @@ pub(crate) fn read(text: &str, notes: &mut Vec<String>) -> Vec<ClientRequest> {
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         match serde_json::from_str(line) {
             Ok(request) => requests.push(request),
-            Err(why) => notes.push(format!("client.jsonl line {} was skipped: {why}", number + 1)),
+            Err(why) => {
+                // The line's number is the file's, not that of the one line that was read.
+                let told = unreadable(&why).replace("line 1 ", "");
+                notes.push(format!("client.jsonl line {} was skipped: {told}", number + 1));
+            }
         }
     }
     requests
@@ -111,5 +116,6 @@ mod tests {
         let read = read("{\"sent\":1}\n\nnonsense\n{\"sent\":-5}\n", &mut notes);
         assert_eq!(read.len(), 2);
         assert!(notes[0].starts_with("client.jsonl line 3"), "{notes:?}");
+        assert!(notes[0].contains("at column") && !notes[0].contains("nonsense"), "{notes:?}");
     }
 }

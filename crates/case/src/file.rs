@@ -13,6 +13,7 @@ use thiserror::Error;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
+use crate::unreadable::unreadable;
 use crate::{Case, Collected, Intent, Replica, Target, layout};
 
 /// The version of the case file written here.
@@ -20,6 +21,9 @@ pub const SCHEMA: &str = "intriage.case/1";
 
 /// Most bytes a case may unpack to: a small archive must not be able to fill the memory.
 pub const MAX_UNPACKED: u64 = 1 << 30;
+
+/// Most files in a case: an hour of a machine with hundreds of threads has a third of it.
+pub const MAX_ENTRIES: usize = 1 << 20;
 
 /// The name of the manifest in a case file, and in a folder it was unpacked into.
 pub const MANIFEST: &str = "case.json";
@@ -114,13 +118,19 @@ pub enum CaseFileError {
     #[error("not a case file: it has no {MANIFEST}")]
     NoManifest,
     /// A manifest that is not one.
-    #[error("{MANIFEST} is not readable: {0}")]
+    #[error("{MANIFEST} is not readable: {}", unreadable(.0))]
     Manifest(#[from] serde_json::Error),
     /// Another version.
     #[error("the file says {found:?}, this intriage reads {SCHEMA:?}: use the version that wrote it")]
     Version {
         /// The version the file names.
         found: String,
+    },
+    /// Holds more than [`MAX_ENTRIES`].
+    #[error("holds {found} files, more than {MAX_ENTRIES}: refused")]
+    TooMany {
+        /// Files it holds.
+        found: usize,
     },
     /// Unpacks to more than [`MAX_UNPACKED`].
     #[error("unpacks to more than {MAX_UNPACKED} bytes: refused")]
@@ -132,21 +142,33 @@ pub fn read(bytes: &[u8]) -> Result<Case, CaseFileError> {
     let mut archive = ZipArchive::new(Cursor::new(bytes))?;
     let mut case = Case::default();
     manifest(&mut archive)?.put(&mut case);
+    if archive.len() > MAX_ENTRIES {
+        return Err(CaseFileError::TooMany { found: archive.len() });
+    }
     let mut left = MAX_UNPACKED;
-    for index in 0..archive.len() {
-        let entry = archive.by_index(index)?;
-        let name = entry.name()?.into_owned();
-        if layout::wants(&name) {
-            let content = limited(entry, left)?;
-            left -= content.len() as u64;
-            layout::add(&mut case, &name, content);
-        }
+    for (name, index) in wanted(&mut archive)? {
+        let content = limited(archive.by_index(index)?, left)?;
+        left -= content.len() as u64;
+        layout::add(&mut case, &name, content);
     }
     // One manifest speaks for all of the file.
     for replica in &mut case.replicas {
         replica.case.redacted = case.redacted;
     }
     Ok(case)
+}
+
+/// The files a case is made of. In the order of time, so that each scrape is put behind the last; of one name the later comes last.
+fn wanted(archive: &mut ZipArchive<Cursor<&[u8]>>) -> Result<Vec<(String, usize)>, CaseFileError> {
+    let mut found = Vec::new();
+    for index in 0..archive.len() {
+        let name = archive.by_index(index)?.name()?.into_owned();
+        if layout::wants(&name) {
+            found.push((name, index));
+        }
+    }
+    found.sort_by(|a, b| (a.0.len(), &a.0).cmp(&(b.0.len(), &b.0)));
+    Ok(found)
 }
 
 /// Writes a case file. Equal cases give equal bytes: entries are sorted and carry no times.

@@ -150,9 +150,13 @@ pub fn files(case: &Case) -> Vec<(String, Vec<u8>)> {
 /// A name that comes twice (an archive may do that) is one file, and the last one counts.
 fn add_scrape(scrapes: &mut Vec<Scrape>, file: &str, bytes: Vec<u8>) -> bool {
     let Some(scrape) = scrape(file, bytes) else { return false };
-    scrapes.retain(|s| s.at != scrape.at || s.body().is_some() != scrape.body().is_some());
-    let place = scrapes.partition_point(|s| s.at <= scrape.at);
-    scrapes.insert(place, scrape);
+    let before = scrapes.partition_point(|s| s.at < scrape.at);
+    let after = scrapes.partition_point(|s| s.at <= scrape.at);
+    let same = (before..after).find(|&i| scrapes[i].body().is_some() == scrape.body().is_some());
+    match same {
+        Some(place) => scrapes[place] = scrape,
+        None => scrapes.insert(after, scrape),
+    }
     true
 }
 

@@ -27,6 +27,7 @@ mod series;
 mod signal;
 mod time;
 mod units;
+mod unreadable;
 
 pub use case::{Case, GpuEvidence, LogText, Scrape, ScrapeOutcome, Target};
 pub use client::ClientRequest;

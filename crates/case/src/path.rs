@@ -132,7 +132,7 @@ pub struct StreamSeen {
 /// Reads the probes of a case; what cannot be read becomes a note.
 pub(crate) fn read(text: &str, notes: &mut Vec<String>) -> Vec<PathProbe> {
     serde_json::from_str(text).unwrap_or_else(|why| {
-        notes.push(format!("path.json was skipped: {why}"));
+        notes.push(format!("path.json was skipped: {}", crate::unreadable::unreadable(&why)));
         Vec::new()
     })
 }

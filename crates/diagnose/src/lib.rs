@@ -15,7 +15,9 @@ mod evidence;
 mod floor;
 mod health;
 mod judge;
+mod notes;
 mod objectives;
+mod past;
 mod paths;
 mod prediction;
 mod rank;
@@ -24,6 +26,7 @@ mod silence;
 #[cfg(test)]
 mod testing;
 mod thresholds;
+mod verdict;
 mod weighing;
 
 pub use benign::{Benign, benign_catalogue};

@@ -3,15 +3,14 @@
 mod card;
 mod client;
 mod host;
+mod page;
+mod path;
 mod release;
 
 use std::fmt::Write as _;
 
-use intriage_case::{
-    AddressSeen, Case, Family, GpuEvidence, Kind, LogText, Millis, PathProbe, Profile, Resolved, Route,
-    Scrape, ScrapeOutcome, Signal, StreamSeen,
-};
-use intriage_engines::{Engine, How, dialect};
+use intriage_case::{Case, GpuEvidence, LogText, Millis, Profile, Scrape, ScrapeOutcome, Signal};
+use intriage_engines::Engine;
 
 use crate::causes::Cause;
 use crate::diagnosis::Diagnosis;
@@ -86,47 +85,6 @@ impl Given {
             r#"{{"vllm_config":{{"model_config":{{"model":"{checkpoint}"}}}},"system_env":{{"nvidia_gpu_models":"GPU 0: {card}"}}}}"#
         );
         self.endpoint("/server_info", &body)
-    }
-
-    /// What a probe saw of one way, the first one being straight: five answers of 32 pieces with this first token and
-    /// gap between pieces in seconds, in so many reads.
-    pub(crate) fn probed(mut self, url: &str, first: f64, gap: f64, reads: u32) -> Self {
-        let seconds = |s| Some(intriage_case::Seconds(s));
-        let stream = StreamSeen {
-            status: Some(200),
-            headers: seconds(0.003),
-            first: seconds(first),
-            last: seconds(first + 31.0 * gap),
-            chunks: 32,
-            gap_p50: seconds(gap),
-            reads,
-            ..StreamSeen::default()
-        };
-        let address = AddressSeen {
-            family: Family::V4,
-            address: "192.0.2.7".into(),
-            connect: seconds(0.001),
-            failed: None,
-            error: None,
-        };
-        self.case.paths.push(PathProbe {
-            url: url.to_owned(),
-            route: if self.case.paths.is_empty() { Route::Direct } else { Route::Via },
-            resolved: Resolved { a: 1, ..Resolved::default() },
-            addresses: vec![address],
-            tls: None,
-            first_byte: seconds(0.003),
-            streams: vec![stream; 5],
-            held: Vec::new(),
-            error: None,
-        });
-        self
-    }
-
-    /// Changes what the last probe saw.
-    pub(crate) fn but(mut self, change: impl Fn(&mut PathProbe)) -> Self {
-        change(self.case.paths.last_mut().expect("a probe comes before its change"));
-        self
     }
 
     /// Adds a server log.
@@ -322,78 +280,5 @@ impl Given {
     /// The whole verdict.
     pub(crate) fn verdict(&self) -> Diagnosis {
         crate::diagnose(&self.case(), &Thresholds::default())
-    }
-
-    fn scrape(&self, i: usize) -> String {
-        let mut text = self.raw.clone();
-        text.push_str(self.texts.get(i).map_or("", String::as_str));
-        for (signal, values) in &self.gauges {
-            let value = values.get(i).or(values.last()).copied().unwrap_or(0.0);
-            let (name, labels) = self.metric(*signal, None);
-            let _ = writeln!(text, "{name}{labels} {value}");
-        }
-        for (signal, key, values) in &self.counters {
-            let value = values.get(i).or(values.last()).copied().unwrap_or(0.0);
-            let (name, labels) = self.metric(*signal, key.as_deref());
-            let _ = writeln!(text, "{name}{labels} {value}");
-        }
-        for (signal, values) in &self.histograms {
-            self.write_histogram(&mut text, *signal, values, i as f64 / (SCRAPES - 1) as f64);
-        }
-        for (signal, [first, second]) in &self.halves {
-            let gone = 2.0 * i as f64 / (SCRAPES - 1) as f64;
-            let part = |values: &[(f64, f64)], part: f64| -> Vec<(f64, f64)> {
-                values.iter().map(|(v, n)| (*v, n * part.clamp(0.0, 1.0))).collect()
-            };
-            let gained = [part(first, gone), part(second, gone - 1.0)].concat();
-            self.write_histogram(&mut text, *signal, &gained, 1.0);
-        }
-        if let Some(sum) = self.ttft_sums.get(i) {
-            let (name, labels) = self.metric(Signal::LatencyTtft, None);
-            let _ = writeln!(text, "{name}_sum{labels} {sum}\n{name}_count{labels} {}", 10 * i);
-        }
-        text
-    }
-
-    fn write_histogram(&self, text: &mut String, signal: Signal, values: &[(f64, f64)], part: f64) {
-        const BOUNDS: [f64; 24] = [
-            0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 10.0, 20.0, 50.0, 100.0,
-            200.0, 500.0, 1000.0, 2000.0, 5000.0, 8192.0, 20_000.0, 100_000.0,
-        ];
-        let (name, labels) = self.metric(signal, None);
-        let inner = labels.trim_start_matches('{').trim_end_matches('}');
-        let comma = if inner.is_empty() { "" } else { "," };
-        for bound in BOUNDS.into_iter().chain([f64::INFINITY]) {
-            let count: f64 = values.iter().filter(|(v, _)| *v <= bound).map(|(_, n)| n * part).sum();
-            let le = if bound.is_finite() { bound.to_string() } else { "+Inf".into() };
-            let _ = writeln!(text, "{name}_bucket{{{inner}{comma}le=\"{le}\"}} {count}");
-        }
-        let sum: f64 = values.iter().map(|(v, n)| v * n * part).sum();
-        let count: f64 = values.iter().map(|(_, n)| n * part).sum();
-        let _ = writeln!(text, "{name}_sum{labels} {sum}\n{name}_count{labels} {count}");
-    }
-
-    /// The metric this engine shows the signal with, with the labels its row asks for.
-    fn metric(&self, signal: Signal, key: Option<&str>) -> (&'static str, String) {
-        let row = dialect(self.engine)
-            .metrics
-            .iter()
-            .find(|r| {
-                r.signal == signal
-                    && !matches!(r.how, How::Label(_) | How::LabelProduct(..) | How::LabelCount(_))
-            })
-            .unwrap_or_else(|| panic!("{} has no metric for {signal}", self.engine));
-        assert!(signal.kind() != Kind::Histogram || key.is_none());
-        let mut labels = Vec::new();
-        if self.engine == Engine::Vllm && row.metric.starts_with("vllm:") {
-            labels.push("engine=\"0\",model_name=\"m\"".to_owned());
-        }
-        if let How::Where(label, [first, ..]) = row.how {
-            labels.push(format!("{label}=\"{first}\""));
-        }
-        if let (Some(label), Some(key)) = (row.split, key) {
-            labels.push(format!("{label}=\"{key}\""));
-        }
-        (row.metric, if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) })
     }
 }

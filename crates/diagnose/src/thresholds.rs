@@ -117,6 +117,7 @@ thresholds! {
     LongE2e "long_e2e" 10.0 Seconds "an answer people would call slow" "own";
     Throttled "throttled" 0.05 Ratio "share of scheduling periods in which a quota stopped the server: each stop stalls a step for up to 100 ms" "catalogue T.cfs";
     RunQueue "run_queue" 0.05 Ratio "share of the time a serving thread waits for a CPU that is worth a look; slow answers are blamed on it from worth_naming on" "catalogue T.runq; 0.05 to 0.06 seen at a healthy engine on two cores, 0.27 beside four busy loops";
+    CpuPressure "cpu_pressure" 0.2 Ratio "share of the time something on the machine waits for a CPU that is worth a look" "own; PSI some: 0 seen on an idle machine, 0.3 to 0.5 on two cores beside builds";
     SwapPages "swap_pages" 100.0 Count "pages a second to or from swap at which serving is disturbed: 0.4 MB/s; fewer may be what was swapped long ago coming back" "own";
     LinkFull "link_full" 0.6 Ratio "PCIe traffic over what the slowed link carries: near its ceiling" "catalogue";
     LinkIdle "link_idle" 0.1 Ratio "PCIe traffic over what the slowed link carries: it does not matter" "catalogue";
@@ -152,6 +153,7 @@ thresholds! {
     SlowStorage "slow_storage" 1e9 Bytes "bytes a second: weights read more slowly keep a start waiting for storage" "catalogue (slow-model-storage)";
     SlowShard "slow_shard" 5.0 Seconds "a file of a checkpoint holds up to 5 GB: at 1 GB/s it takes no longer" "own, from slow_storage";
     StorageFaults "storage_faults" 1000.0 Events "page faults a second that wait for storage: weights come in small pieces" "own; 18,000 against 2 with prefetch in sgl-project/sglang#37806";
+    FewestFailures "fewest_failures" 2.0 Requests "probes through a hop that fail, none that does not, from which it lets none through" "own";
     CutSample "cut_sample" 20.0 Requests "failed requests from which their durations show a pattern" "catalogue (proxy-timeout-or-keepalive-race)";
     CutSpread "cut_spread" 0.02 Ratio "failed requests this close to one duration were cut by a clock" "catalogue (proxy-timeout-or-keepalive-race)";
     ShortestCut "shortest_cut" 1.0 Seconds "a failure before is a refusal or a broken connection, not a time-out" "own";
@@ -164,6 +166,8 @@ thresholds! {
     Repeats "repeats" 0.05 Ratio "share of requests that repeat an earlier one" "catalogue (retry-storm)";
     FewRepeats "few_repeats" 0.01 Ratio "fewer repeats than this do no harm" "catalogue (retry-storm)";
     TracedRequests "traced_requests" 20.0 Requests "requests whose time before the call is known" "catalogue (upstream-pipeline-latency)";
+    OldEvent "old_event" 86_400.0 Seconds "a line of the kernel's log this long before the window is of another day: the log reaches back to the start of the machine" "own; longer than any zone is from UTC";
+    BeforeStart "before_start" 600.0 Seconds "a fault this long before the server started did not end the one before it: a supervisor starts the next within minutes" "own; Kubernetes waits at most 5 minutes between restarts";
     BeforeShare "before_share" 0.5 Ratio "share of the user's first-token time spent before the call" "catalogue (upstream-pipeline-latency)";
 }
 

@@ -13,7 +13,7 @@ use crate::dialect::{Dialect, Engine, dialect};
 use crate::exposition::{self, Exposition};
 use crate::gpu::{GpuReadings, read_gpu};
 use crate::host::{Host, read_host};
-use crate::log::{LogReadings, read_logs};
+use crate::log::{Known, LogReadings, read_logs};
 use crate::model::{Model, read_model};
 use crate::version::Version;
 use crate::{scrapes, vllm};
@@ -105,6 +105,8 @@ pub fn read(case: &Case) -> Observed {
         notes: case.notes.clone(),
         ..Observed::default()
     };
+    let neighbours = observed.host.as_mut().and_then(|host| host.keep_answering(&case.target.name));
+    observed.notes.extend(neighbours);
     let mut parsed: Vec<(Millis, Exposition<'_>)> = Vec::new();
     for scrape in &case.scrapes {
         match &scrape.outcome {
@@ -136,10 +138,17 @@ pub fn read(case: &Case) -> Observed {
             observed.notes.push(unknown_engine());
         }
         // A kernel's log belongs to no engine and still tells.
-        let around = case.scrapes.last().map(|scrape| scrape.at);
-        observed.log = read_logs(None, &case.logs, around, &mut observed.config);
+        let known = times(case, observed.host.as_ref());
+        observed.log = read_logs(None, &case.logs, known, &mut observed.config);
     }
     observed
+}
+
+/// What dates the lines of a log: when the case was collected, and when its machine started.
+fn times(case: &Case, host: Option<&Host>) -> Known {
+    let scraped = case.scrapes.last().map(|scrape| scrape.at);
+    let looked = case.host.last().map(|snapshot| snapshot.at);
+    Known { around: scraped.max(looked), booted: host.and_then(|host| host.kernel.booted) }
 }
 
 fn read_as(dialect: &Dialect, case: &Case, parsed: &[(Millis, Exposition<'_>)], observed: &mut Observed) {
@@ -151,6 +160,7 @@ fn read_as(dialect: &Dialect, case: &Case, parsed: &[(Millis, Exposition<'_>)], 
         let known = observed.identity.models.join(", ");
         observed.notes.push(format!("no metrics of a model called {model:?} were found; served: {known}"));
     }
+    let known = times(case, observed.host.as_ref());
     let config = &mut observed.config;
     let models = &observed.identity.models;
     let heard = ask(dialect, case, models, observed.host.as_ref(), config, &mut observed.notes);
@@ -163,12 +173,11 @@ fn read_as(dialect: &Dialect, case: &Case, parsed: &[(Millis, Exposition<'_>)], 
             from_json(dialect, &value, &Source::Endpoint { path: path.to_owned() }, config);
         }
     }
-    let around = case.scrapes.last().map(|scrape| scrape.at);
     let (logs, earlier) = by_release(case, observed.identity.version.as_ref());
-    observed.log = read_logs(Some(dialect), logs.iter().copied(), around, config);
+    observed.log = read_logs(Some(dialect), logs.iter().copied(), known, config);
     observed.before = earlier.last().map(|(version, log)| {
         let mut config = Config::default();
-        read_logs(Some(dialect), [*log], around, &mut config);
+        read_logs(Some(dialect), [*log], known, &mut config);
         Before { version: version.clone(), file: log.name.clone(), config }
     });
     for (version, log) in &earlier {

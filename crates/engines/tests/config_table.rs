@@ -116,7 +116,7 @@ fn a_variable_that_beats_a_flag_is_named() {
     assert!(memory.says.contains("VLLM_CPU_KVCACHE_SPACE beats it"), "{}", memory.says);
     let gone = row(&observed, "VLLM_ATTENTION_BACKEND");
     assert_eq!(gone.verdict, RowVerdict::Dropped);
-    assert!(gone.says.contains("0.16.0") && gone.says.contains("--attention-backend"), "{}", gone.says);
+    assert!(gone.says.contains("0.15.0") && gone.says.contains("--attention-backend"), "{}", gone.says);
     // Nobody asked for it: the process has it.
     let variable = row(&observed, "VLLM_CPU_KVCACHE_SPACE");
     assert_eq!((variable.verdict, &variable.requested), (RowVerdict::Default, &None));
@@ -161,6 +161,20 @@ fn a_flag_given_twice_is_overridden_by_the_last() {
     let twice = row(&observed, "--max-num-seqs");
     assert_eq!(twice.verdict, RowVerdict::Overridden);
     assert_eq!(twice.requested.as_ref().unwrap().value, SettingValue::Number(32.0));
+}
+
+#[test]
+fn a_flag_the_log_says_was_refused_is_a_row_of_its_own() {
+    let mut case = vllm("block_size=\"16\"");
+    case.command_line = Some("vllm serve m --preemption-mode swap".into());
+    let text = "WARNING 05-14 10:00:00 [arg_utils.py:1658] --preemption-mode is not supported by the V1 Engine. Falling back to V0. \n";
+    case.logs = vec![LogText { name: "server.log".into(), text: text.into() }];
+    let observed = read(&case);
+    let refused = row(&observed, "--preemption-mode");
+    assert_eq!(refused.verdict, RowVerdict::Overridden, "{refused:#?}");
+    assert!(refused.says.contains("Falling back to V0"), "{}", refused.says);
+    case.logs.clear();
+    assert!(read(&case).table.rows.iter().all(|row| row.name != "--preemption-mode"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Given this engine's metrics, the signals are those.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
-use intriage_case::{Case, Millis, Scrape, ScrapeOutcome, Signal};
+use intriage_case::{Case, LogText, Millis, Scrape, ScrapeOutcome, Signal};
 use intriage_engines::{Engine, Instance, Observed, Setting, read};
 
 /// A case of these scrapes, five seconds apart.
@@ -273,4 +273,34 @@ fn every_row_names_a_prefix_of_its_engine_or_a_common_metric() {
             assert!(own || common, "{engine}: {}", row.metric);
         }
     }
+}
+
+fn log_only(text: &str) -> Observed {
+    let logs = vec![LogText { name: "server.log".into(), text: text.to_owned() }];
+    read(&Case { logs, ..Case::default() })
+}
+
+#[test]
+fn the_log_of_tensorrt_llm_tells_what_it_made_of_its_limits() {
+    let o = log_only(
+        "[TRT-LLM] [I] max_seq_len=131072, max_num_requests=2048, max_num_tokens=8192\n\
+         [TRT-LLM] [I] Peak memory during memory usage profiling (torch + non-torch): 91.46 GiB, available KV cache memory when calculating max tokens: 41.11 GiB, fraction is set 0.85, kv size is 35136. device total memory 139.81 GiB\n",
+    );
+    assert_eq!(o.identity.engine, Some(Engine::TensorRtLlm));
+    assert_eq!(o.config.number(Setting::ContextWindow), Some(131_072.0));
+    assert_eq!(o.config.number(Setting::MaxSequences), Some(2048.0));
+    assert_eq!(o.config.number(Setting::TokenBudget), Some(8192.0));
+    assert_eq!(o.config.number(Setting::MemoryFraction), Some(0.85));
+    assert_eq!(o.config.number(Setting::KvBytes), Some(41.11 * 1_073_741_824.0));
+}
+
+#[test]
+fn the_log_of_tgi_tells_how_many_tokens_fit() {
+    let o = log_only(
+        "2025-07-04T12:35:04.406179Z  INFO text_generation_launcher: Default `max_batch_prefill_tokens` to 8000\n\
+         2025-07-04T12:36:09.754597Z  INFO text_generation_router: router/src/main.rs:354: Setting max batch total tokens to 43808\n",
+    );
+    assert_eq!(o.identity.engine, Some(Engine::Tgi));
+    assert_eq!(o.config.number(Setting::TokenBudget), Some(8000.0));
+    assert_eq!(o.config.number(Setting::KvCapacity), Some(43_808.0));
 }

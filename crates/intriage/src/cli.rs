@@ -123,7 +123,9 @@ pub(crate) enum SchemaOf {
 
 /// Parses the command line and runs the command.
 pub(crate) fn run() -> Result<Outcome, Failure> {
-    match Cli::parse().command {
+    // Not clap's own way out: it quotes what was typed, and that may be a password.
+    let cli = Cli::try_parse().map_err(|error| Failure::CommandLine(Box::new(error)))?;
+    match cli.command {
         Command::Check(args) => commands::check::run(&args),
         Command::Collect(args) => commands::collect::run(&args),
         Command::Case(args) => commands::case::run(&args),

@@ -11,6 +11,7 @@
 use std::process::ExitCode;
 
 use intriage_diagnose::Status;
+use intriage_redact::Redactor;
 use thiserror::Error;
 
 /// How a command ended.
@@ -50,6 +51,9 @@ pub(crate) enum Failure {
     /// The command line or the settings are wrong.
     #[error("{0}")]
     Usage(String),
+    /// What was typed cannot be taken, or it asks for help.
+    #[error("{0}")]
+    CommandLine(Box<clap::Error>),
     /// The target cannot be watched.
     #[error(transparent)]
     Live(#[from] intriage_observe::LiveError),
@@ -97,7 +101,50 @@ pub(crate) enum Failure {
 impl Failure {
     /// Tells the user and gives the exit code.
     pub(crate) fn report(&self) -> ExitCode {
-        anstream::eprintln!("intriage: {self}");
+        if let Self::CommandLine(error) = self {
+            if !error.use_stderr() {
+                // Help and version; a reader that has seen enough is no failure.
+                let _ = error.print();
+                return ExitCode::SUCCESS;
+            }
+            anstream::eprint!("{}", safe(&error.render().ansi().to_string()));
+            return ExitCode::from(2);
+        }
+        anstream::eprintln!("intriage: {}", safe(&self.to_string()));
         ExitCode::from(if matches!(self, Self::Usage(_)) { 2 } else { 4 })
+    }
+}
+
+/// A message without passwords, keys and tokens, wherever it quotes them from: messages are pasted into tickets. Paths and
+/// hosts stay, since the user has to find them.
+fn safe(message: &str) -> String {
+    Redactor::new().keep_names().keep_prompts().text(message).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_keeps_paths_hosts_and_flags_and_loses_secrets() {
+        for message in [
+            "/home/ann/gpu7.acme.com.case: No such file or directory",
+            "cannot connect to gpu7.acme.com:8000 (10.0.0.7): refused",
+            "--header 'X: y': expected NAME: VALUE",
+            "the URL holds a name or password: give --bearer-token-file or --header 'Authorization: …' instead",
+            "--bearer-token-file /run/secrets/token: cannot be read",
+        ] {
+            assert_eq!(safe(message), message);
+        }
+        for (message, told) in [
+            ("http://ann:hunter2@gpu7 does not exist", "http://[redacted]@gpu7 does not exist"),
+            (
+                "--header 'Authorization: Bearer hunter2': no",
+                "--header 'Authorization: Bearer [redacted]': no",
+            ),
+            ("?api_key=hunter2 is odd", "?api_key=[redacted] is odd"),
+        ] {
+            assert_eq!(safe(message), told);
+        }
     }
 }

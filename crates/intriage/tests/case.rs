@@ -123,6 +123,9 @@ fn cases_made_safe_apart_do_not_share_a_host_they_do_not_share() {
     let names = fs::read_to_string(dir.path().join("both.case.names.json")).unwrap();
     assert!(names.contains("gpu1.example") && !names.contains("host-2"), "{names}");
     fs::write(dir.path().join("a.case.names.json"), r#"{"host-1": secret"#).unwrap();
+    let again = intriage(&["case", "merge", text(&a), text(&b), "-o", text(&out)]);
+    assert!(code(&again) == 2 && stderr(&again).contains("not overwritten"), "{}", stderr(&again));
+    fs::remove_file(&out).unwrap();
     let broken = intriage(&["case", "merge", text(&a), text(&b), "-o", text(&out)]);
     assert_eq!(code(&broken), 4);
     assert!(stderr(&broken).contains("a.case.names.json") && !stderr(&broken).contains("secret"));

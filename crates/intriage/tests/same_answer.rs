@@ -11,8 +11,8 @@ use support::{Server, intriage, is_right, json, recordings, stdout, truth};
 #[test]
 fn a_saved_case_gives_byte_identical_json() {
     let dir = tempfile::tempdir().unwrap();
-    for recording in recordings("recordings") {
-        let saved = dir.path().join("x.case");
+    for (number, recording) in recordings("recordings").into_iter().enumerate() {
+        let saved = dir.path().join(format!("{number}.case"));
         let args =
             ["check", recording.to_str().unwrap(), "--format", "json", "--save", saved.to_str().unwrap()];
         let first = intriage(&args);

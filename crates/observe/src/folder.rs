@@ -10,6 +10,7 @@ use intriage_engines::{GpuText, ManifestError, recognise_gpu_text};
 use intriage_redact::Redactor;
 use thiserror::Error;
 
+use crate::logs::around_gap;
 use crate::redact::redacted;
 
 /// Most bytes read of one file of a recording.
@@ -194,10 +195,10 @@ fn read_log_bytes(path: &Path) -> Result<Vec<u8>, OpenError> {
     let half = MAX_FILE / 2;
     let mut bytes = Vec::new();
     Read::by_ref(&mut opened).take(half).read_to_end(&mut bytes).map_err(failed)?;
-    bytes.extend_from_slice(b"\n[intriage left the middle of this log out]\n");
     opened.seek(SeekFrom::Start(length - half)).map_err(failed)?;
-    opened.take(half).read_to_end(&mut bytes).map_err(failed)?;
-    Ok(bytes)
+    let mut tail = Vec::new();
+    opened.take(half).read_to_end(&mut tail).map_err(failed)?;
+    Ok(around_gap(bytes, &tail).0)
 }
 
 /// Reads a log for the case.

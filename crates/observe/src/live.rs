@@ -249,20 +249,19 @@ async fn told(flag: Option<&AtomicBool>) {
     }
 }
 
-/// Ctrl-C, or the TERM that `timeout` and Kubernetes send.
+/// Ctrl-C, the TERM that `timeout` and Kubernetes send, or the HUP of a session that was lost.
 pub async fn asked_to_stop() {
     use tokio::signal::unix::{SignalKind, signal};
-    let terminated = async {
-        match signal(SignalKind::terminate()) {
-            Ok(mut stream) => {
-                stream.recv().await;
-            }
-            Err(_) => std::future::pending().await,
+    let got = async |kind| match signal(kind) {
+        Ok(mut stream) => {
+            stream.recv().await;
         }
+        Err(_) => std::future::pending().await,
     };
     tokio::select! {
         _ = tokio::signal::ctrl_c() => {}
-        () = terminated => {}
+        () = got(SignalKind::terminate()) => {}
+        () = got(SignalKind::hangup()) => {}
     }
 }
 
@@ -291,7 +290,7 @@ async fn first_scrape(watch: &Watch, client: &Client) -> Result<(String, Vec<u8>
             200 => {}
             status @ (401 | 403) => return Err(LiveError::Unauthorized { url, status }),
             status @ 300..=399 => {
-                let to = answer.location.unwrap_or_default();
+                let to = crate::url::told(&answer.location.unwrap_or_default());
                 tried.push(format!("{path} answers {status} to {to}"));
                 continue;
             }

@@ -23,6 +23,8 @@ const MOST_SURVEY: usize = 16 << 20;
 /// Looks at kernel and GPUs from now until [`MachineWatch::stop`].
 pub struct MachineWatch {
     began: Instant,
+    /// When it ends by itself.
+    end: Option<Instant>,
     gpus: Option<Watched<GpuEvidence>>,
     host: Watched<Vec<HostSnapshot>>,
 }
@@ -36,33 +38,35 @@ enum Cards {
 }
 
 impl MachineWatch {
-    /// Begins; what cannot be seen is told at the end, in the case.
-    pub fn start() -> Self {
-        let gpus = Watched::start(|stop| {
+    /// Begins; what cannot be seen is told at the end, in the case. With a window the last look is taken at its end, however
+    /// long [`Self::stop`] is in coming.
+    pub fn start(window: Option<Duration>) -> Self {
+        let kernel = Self::without_gpus(window);
+        let end = kernel.end;
+        let gpus = Watched::start(move |stop| {
             let cards = Cards::start();
-            stop.wait();
+            stop.wait(end);
             cards.stop()
         });
-        Self { gpus: Some(gpus), ..Self::without_gpus() }
+        Self { gpus: Some(gpus), ..kernel }
     }
 
     /// Begins without the GPUs: somebody saved what a tool said of them.
-    pub fn without_gpus() -> Self {
-        Self {
-            began: Instant::now(),
-            gpus: None,
-            host: Watched::start(|stop| {
-                let watch = HostWatch::start(COUNTERS_EVERY).map_err(|e| e.to_string())?;
-                stop.wait();
-                watch.stop().map_err(|e| e.to_string())
-            }),
-        }
+    pub fn without_gpus(window: Option<Duration>) -> Self {
+        let began = Instant::now();
+        let end = window.and_then(|window| began.checked_add(window));
+        let host = Watched::start(move |stop| {
+            let watch = HostWatch::start(COUNTERS_EVERY).map_err(|e| e.to_string())?;
+            stop.wait(end);
+            watch.stop().map_err(|e| e.to_string())
+        });
+        Self { began, end, gpus: None, host }
     }
 
     /// Ends, and adds what was seen to the case with its inventory.
     pub fn stop(self, case: &mut Case) {
-        let window = self.began.elapsed();
-        let until = Instant::now() + GRACE;
+        let end = self.end.map_or_else(Instant::now, |end| end.min(Instant::now()));
+        let (window, until) = (end - self.began, end + GRACE);
         // Read at the end, so that it holds what happened in the window; all are told before any is waited for.
         let log = Watched::start(|_| kernel_log::read());
         let (gpus, host) = (self.gpus.map(Watched::told), self.host.told());
@@ -83,7 +87,8 @@ impl MachineWatch {
         };
         match gpus {
             Some(Ok(evidence)) => {
-                tell("gpu", Gathered::Whole, size(&evidence), MOST_SURVEY);
+                let outcome = gap(&evidence).map_or(Gathered::Whole, |why| Gathered::Partly { why });
+                tell("gpu", outcome, size(&evidence), MOST_SURVEY);
                 case.gpu = GpuEvidence { dcgm: std::mem::take(&mut case.gpu.dcgm), ..evidence };
             }
             Some(Err(why)) => match host.as_ref().ok().and_then(|seen| seen.first()).map(amd_cards) {
@@ -148,6 +153,20 @@ impl Cards {
     }
 }
 
+/// What a tool did not tell.
+fn gap(gpu: &GpuEvidence) -> Option<String> {
+    let lost_nvidia = gpu.smi_q.is_some() && gpu.smi_q_before.is_none();
+    let lost_amd = gpu.amd_metric.is_some() && gpu.amd_metric_before.is_none();
+    let unsampled = gpu.smi_q.is_some() && gpu.smi_csv.is_none();
+    let told = [
+        (lost_nvidia, "nvidia-smi did not answer at the end of the window"),
+        (lost_amd, "amd-smi did not answer at the end of the window"),
+        (unsampled, "nvidia-smi gave no samples"),
+    ];
+    let why: Vec<&str> = told.into_iter().filter(|(is, _)| *is).map(|(_, says)| says).collect();
+    (!why.is_empty()).then(|| why.join("; "))
+}
+
 fn size(gpu: &GpuEvidence) -> usize {
     let survey = gpu.survey.as_ref().and_then(|survey| serde_json::to_vec(survey).ok());
     gpu.texts().map(|(_, text)| text.len()).sum::<usize>() + survey.map_or(0, |json| json.len())
@@ -183,9 +202,12 @@ struct Watched<T> {
 struct Stop(Receiver<()>);
 
 impl Stop {
-    /// Until told, or until nobody is left to tell.
-    fn wait(&self) {
-        let _ = self.0.recv();
+    /// Until told, until nobody is left to tell, or until the end.
+    fn wait(&self, end: Option<Instant>) {
+        let _ = match end {
+            Some(end) => self.0.recv_timeout(end.saturating_duration_since(Instant::now())).ok(),
+            None => self.0.recv().ok(),
+        };
     }
 }
 
@@ -242,7 +264,7 @@ mod tests {
         let error = stuck.told().result(Instant::now()).unwrap_err();
         assert!(error.contains("did not end"), "{error}");
         let fine = Watched::start(|stop| {
-            stop.wait();
+            stop.wait(None);
             Ok(7)
         });
         assert_eq!(fine.told().result(Instant::now() + Duration::from_mins(1)), Ok(7));

@@ -1,12 +1,17 @@
 //! A case made safe before anything of it is judged, printed or written.
 
 mod manifest;
+mod names;
+
+use std::collections::BTreeMap;
 
 use intriage_case::model::ModelFiles;
 use intriage_case::{
-    Case, Collected, Gathered, HostSnapshot, LogText, PathProbe, Replica, Scrape, ScrapeOutcome,
+    Case, Collected, Gathered, HostSnapshot, LogText, PathProbe, Replica, Scrape, ScrapeOutcome, replica_name,
 };
 use intriage_redact::Redactor;
+
+use names::Unique;
 
 /// The same case without keys, tokens, passwords, addresses, names of hosts and people, prompts and answers.
 ///
@@ -14,11 +19,15 @@ use intriage_redact::Redactor;
 #[must_use]
 pub fn redacted(case: Case, redactor: &Redactor) -> Case {
     let text = |text: String| redactor.text(&text).into_owned();
-    let mut notes: Vec<String> = case.notes.into_iter().map(text).collect();
+    let mut notes: Vec<String> = case.notes.iter().map(|note| names::sentence(redactor, note)).collect();
     let mut manifests = Vec::new();
+    let mut manifest_names = Unique::default();
     for given in case.manifests {
         match manifest::manifest(given, redactor) {
-            Ok(safe) => manifests.push(safe),
+            Ok(mut safe) => {
+                safe.name = manifest_names.take(&names::name(redactor, &safe.name));
+                manifests.push(safe);
+            }
             // One that is kept unsafe would be worse than one that is missing.
             Err(why) if notes.contains(&why) => {}
             Err(why) => notes.push(why),
@@ -27,8 +36,8 @@ pub fn redacted(case: Case, redactor: &Redactor) -> Case {
     Case {
         manifests,
         scrapes: case.scrapes.into_iter().map(|s| scrape(s, redactor)).collect(),
-        endpoints: case.endpoints.into_iter().map(|(path, body)| (path, redactor.json(&body))).collect(),
-        logs: case.logs.into_iter().map(|log| LogText { name: log.name, text: text(log.text) }).collect(),
+        endpoints: endpoints(case.endpoints, redactor),
+        logs: logs(case.logs, redactor),
         command_line: case.command_line.map(|line| redactor.command_line(&line)),
         gpu: gpu(case.gpu, redactor),
         host: case.host.into_iter().map(|snapshot| host(snapshot, redactor)).collect(),
@@ -44,10 +53,36 @@ pub fn redacted(case: Case, redactor: &Redactor) -> Case {
         collected: case.collected.into_iter().map(|part| inventory(part, redactor)).collect(),
         notes,
         model: case.model.map(|files| model(files, redactor)),
-        replicas: case.replicas.into_iter().map(|r| replica(r, redactor)).collect(),
+        replicas: replicas(case.replicas, redactor),
         redacted: true,
         ..case
     }
+}
+
+fn endpoints(endpoints: BTreeMap<String, String>, redactor: &Redactor) -> BTreeMap<String, String> {
+    let mut paths = Unique::default();
+    let safe =
+        |(path, body): (String, String)| (paths.take(&names::path(redactor, &path)), redactor.json(&body));
+    endpoints.into_iter().map(safe).collect()
+}
+
+fn logs(logs: Vec<LogText>, redactor: &Redactor) -> Vec<LogText> {
+    let mut taken = Unique::default();
+    let safe = |log: LogText| LogText {
+        name: taken.take(&names::name(redactor, &log.name)),
+        text: redactor.text(&log.text).into_owned(),
+    };
+    logs.into_iter().map(safe).collect()
+}
+
+fn replicas(replicas: Vec<Replica>, redactor: &Redactor) -> Vec<Replica> {
+    let mut taken = Unique::default();
+    let safe = |given: Replica| {
+        let mut safe = replica(given, redactor);
+        safe.name = taken.take(&replica_name(&names::name(redactor, &safe.name)));
+        safe
+    };
+    replicas.into_iter().map(safe).collect()
 }
 
 /// A replica is nobody's own word: its target is hidden like the rest.
@@ -73,13 +108,18 @@ fn model(mut files: ModelFiles, redactor: &Redactor) -> ModelFiles {
 
 /// Names of files have people in them, and reasons have addresses.
 fn inventory(part: Collected, redactor: &Redactor) -> Collected {
-    let text = |text: String| redactor.text(&text).into_owned();
+    let text = |text: &str| names::sentence(redactor, text);
     let outcome = match part.outcome {
         Gathered::Whole => Gathered::Whole,
-        Gathered::Partly { why } => Gathered::Partly { why: text(why) },
-        Gathered::Skipped { why } => Gathered::Skipped { why: text(why) },
+        Gathered::Partly { why } => Gathered::Partly { why: text(&why) },
+        Gathered::Skipped { why } => Gathered::Skipped { why: text(&why) },
     };
-    Collected { what: text(part.what), outcome, ..part }
+    // A log is named here as in the case.
+    let what = match part.what.split_once(' ') {
+        Some(("log", place)) => ["log ", &names::path(redactor, place)].concat(),
+        _ => text(&part.what),
+    };
+    Collected { what, outcome, ..part }
 }
 
 fn scrape(scrape: Scrape, redactor: &Redactor) -> Scrape {
@@ -112,6 +152,7 @@ fn paths(paths: &[PathProbe], redactor: &Redactor) -> Vec<PathProbe> {
 
 /// A process's command line and environment by their own rules, everything else as text.
 fn host(snapshot: HostSnapshot, redactor: &Redactor) -> HostSnapshot {
+    let mut taken = Unique::default();
     let files = snapshot.files.into_iter().map(|(name, content)| {
         let of_process = name.strip_prefix("proc/").is_some_and(|rest| rest.contains('/'));
         let content = match name.rsplit('/').next() {
@@ -119,15 +160,15 @@ fn host(snapshot: HostSnapshot, redactor: &Redactor) -> HostSnapshot {
             Some("environ") if of_process => redactor.environment(&content),
             _ => redactor.text(&content).into_owned(),
         };
-        (name, content)
+        // With a slash before it, so that `home/ann` is seen for what it is.
+        let safe = names::path(redactor, &["/", &name].concat());
+        (taken.take(safe.trim_start_matches('/')), content)
     });
     HostSnapshot { at: snapshot.at, files: files.collect() }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use intriage_case::file::contents;
     use intriage_case::model::ModelSummary;
     use intriage_case::{Bytes, Millis, Seconds, Target};
@@ -194,5 +235,48 @@ mod tests {
         let inventory = format!("{:?}", safe.collected);
         assert!(!inventory.contains(KEY) && !inventory.contains("ann"), "{inventory}");
         assert_eq!(safe.command_line.as_deref(), Some("vllm serve m --api-key [redacted]"));
+    }
+
+    #[test]
+    fn no_name_of_a_file_tells_what_its_text_does_not() {
+        const HOST: &str = "gpu7.corp.acme-internal.com";
+        let log = |name: String| LogText { name, text: "ready\n".into() };
+        let case = Case {
+            endpoints: BTreeMap::from([
+                ("/version".into(), "{}".into()),
+                (format!("/via/{HOST}"), "{}".into()),
+            ]),
+            logs: vec![log(format!("{HOST}.log")), log("hf_CANARYabcdefghijklmnop.log".into())],
+            manifests: vec![intriage_case::ManifestText {
+                name: format!("{HOST}.service"),
+                changed: None,
+                text: "[Service]\nExecStart=vllm serve m\n".into(),
+            }],
+            host: vec![HostSnapshot {
+                at: Millis(1),
+                files: BTreeMap::from([
+                    ("home/alice/x".into(), "1\n".into()),
+                    ("proc/stat".into(), "cpu 1\n".into()),
+                ]),
+            }],
+            collected: vec![Collected {
+                what: format!("log /srv/{HOST}.log"),
+                outcome: Gathered::Partly { why: format!("/srv/{HOST}.log is long") },
+                took: Seconds(0.1),
+                size: Bytes(0.0),
+                budget: None,
+            }],
+            replicas: vec![Replica { name: HOST.into(), case: Case::default() }],
+            ..Case::default()
+        };
+        let safe = redacted(case, &Redactor::new());
+        for (name, bytes) in contents(&safe).unwrap() {
+            let all = [name.as_str(), &String::from_utf8_lossy(&bytes)].concat();
+            assert!(!all.contains("acme") && !all.contains("CANARY") && !all.contains("alice"), "{all}");
+        }
+        assert_eq!(safe.logs[0].name, "host-1.log");
+        assert!(safe.collected[0].what.ends_with("/host-1.log"), "{:?}", safe.collected);
+        assert!(safe.endpoints.contains_key("/version") && safe.host[0].files.contains_key("proc/stat"));
+        assert_eq!(redacted(safe.clone(), &Redactor::new()), safe);
     }
 }

@@ -10,7 +10,12 @@ use crate::OpenError;
 /// Every pseudonym that stands anywhere in a case.
 pub fn pseudonyms_of(case: &Case) -> Result<BTreeSet<String>, OpenError> {
     let files = file::contents(case).map_err(not_written)?;
-    Ok(files.iter().flat_map(|(_, bytes)| pseudonyms_in(&String::from_utf8_lossy(bytes))).collect())
+    let of_file = |(name, bytes): &(String, Vec<u8>)| {
+        let mut found = pseudonyms_in(&String::from_utf8_lossy(bytes));
+        found.extend(pseudonyms_in(name));
+        found
+    };
+    Ok(files.iter().flat_map(of_file).collect())
 }
 
 /// The same case with pseudonyms renamed everywhere.
@@ -28,7 +33,7 @@ pub fn renamed(case: Case, names: &BTreeMap<String, String>) -> Result<Case, Ope
         if name == file::MANIFEST {
             file::put_manifest(&bytes, &mut new).map_err(not_written)?;
         } else {
-            layout::add(&mut new, &name, bytes);
+            layout::add(&mut new, &rename(&name, names), bytes);
         }
     }
     for replica in &mut new.replicas {
@@ -51,7 +56,7 @@ mod tests {
     fn a_pseudonym_has_its_new_name_in_every_file() {
         let case = Case {
             target: Target { name: "http://host-1:8000".into() },
-            logs: vec![LogText { name: "server.log".into(), text: "from ip-1 to host-1\n".into() }],
+            logs: vec![LogText { name: "host-1.log".into(), text: "from ip-1 to host-1\n".into() }],
             notes: vec!["host-1 was slow".into()],
             redacted: true,
             ..Case::default()
@@ -62,7 +67,10 @@ mod tests {
             (new.target.name.as_str(), new.notes[0].as_str()),
             ("http://host-7:8000", "host-7 was slow")
         );
-        assert_eq!(new.logs[0].text, "from ip-1 to host-7\n");
+        assert_eq!(
+            (new.logs[0].name.as_str(), new.logs[0].text.as_str()),
+            ("host-7.log", "from ip-1 to host-7\n")
+        );
         let back = renamed(new, &BTreeMap::from([("host-7".into(), "host-1".into())])).unwrap();
         assert_eq!(back, case);
     }

@@ -23,16 +23,16 @@ pub struct Address {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AddressError {
     /// Not a URL at all.
-    #[error("{text:?} is not a URL: write http://HOST:PORT")]
+    #[error("{shown} is not a URL: write http://HOST:PORT")]
     Shape {
-        /// What was given.
-        text: String,
+        /// What was given, as far as it can be told: see [`shown`].
+        shown: String,
     },
     /// A port that is none.
-    #[error("{text:?} has no valid port: write a number from 1 to 65535")]
+    #[error("{shown} has no valid port: write a number from 1 to 65535")]
     Port {
-        /// What was given.
-        text: String,
+        /// What was given, as far as it can be told: see [`shown`].
+        shown: String,
     },
     /// A name or password in the address.
     #[error(
@@ -79,9 +79,11 @@ impl FromStr for Address {
     type Err = AddressError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let shape = || AddressError::Shape { text: text.to_owned() };
+        let shape = || AddressError::Shape { shown: shown(text) };
         let full = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-        let uri: Uri = full.parse().map_err(|_| shape())?;
+        // A password with a slash or a blank in it makes no URL, and is one all the same.
+        let unread = || if text.contains('@') { AddressError::Credentials } else { shape() };
+        let uri: Uri = full.parse().map_err(|_| unread())?;
         let tls = match uri.scheme_str() {
             Some("http") => false,
             Some("https") => true,
@@ -94,7 +96,7 @@ impl FromStr for Address {
         }
         let after_host = authority.rsplit(']').next().unwrap_or_default();
         if after_host.contains(':') && uri.port_u16().is_none_or(|p| p == 0) {
-            return Err(AddressError::Port { text: text.to_owned() });
+            return Err(AddressError::Port { shown: shown(text) });
         }
         let host = uri.host().filter(|h| !h.is_empty()).ok_or_else(shape)?;
         Ok(Self {
@@ -105,6 +107,35 @@ impl FromStr for Address {
             path: uri.path().trim_end_matches('/').trim_end_matches("/v1").to_owned(),
         })
     }
+}
+
+/// What of a text that is no address can be told: neither a query, nor what may be a password, nor what no host or path
+/// has in it.
+fn shown(text: &str) -> String {
+    let head = text.split(['?', '#']).next().unwrap_or_default();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._~:/[]".contains(c);
+    if head.is_empty() || text.contains('@') || !head.chars().all(plain) {
+        return "what was given".to_owned();
+    }
+    let (scheme, rest) = head.split_once("://").map_or(("", head), |(scheme, rest)| (scheme, rest));
+    let host_end = rest.find(']').unwrap_or(0);
+    // Behind a colon there is a port, or a password whose `@` was forgotten.
+    let port = rest[host_end..].find(':').map(|at| host_end + at + 1);
+    let is_port =
+        |at: usize| rest[at..].split('/').next().is_some_and(|p| p.bytes().all(|b| b.is_ascii_digit()));
+    let told = match port.filter(|at| !is_port(*at)) {
+        Some(at) => [&rest[..at], "…"].concat(),
+        None => rest.to_owned(),
+    };
+    format!("{:?}", [scheme, if scheme.is_empty() { "" } else { "://" }, &told].concat())
+}
+
+/// A URL that somebody else gave, as messages tell it: without user, password and query.
+pub(crate) fn told(url: &str) -> String {
+    let head = url.split(['?', '#']).next().unwrap_or_default();
+    let (scheme, rest) = head.split_once("://").map_or(("", head), |(scheme, rest)| (scheme, rest));
+    let rest = rest.rsplit('@').next().unwrap_or_default();
+    if scheme.is_empty() { rest.to_owned() } else { [scheme, "://", rest].concat() }
 }
 
 impl fmt::Display for Address {
@@ -151,5 +182,30 @@ mod tests {
             assert!(bad.parse::<Address>().is_err(), "{bad}");
         }
         assert_eq!("http://host:8000/v1".parse::<Address>().unwrap().path, "");
+    }
+
+    #[test]
+    fn what_is_refused_is_told_without_its_secrets() {
+        for bad in [
+            "http://admin:hunter2@gpu7:8000",
+            "http://admin:hun ter2@gpu7",
+            "http://admin:hun/ter2@gpu7:x",
+            "admin:hunter2@gpu7:99999",
+            "http://admin:hunter2",
+            "http://gpu7:99999/?api_key=hunter2",
+            "http://gpu 7/?api_key=hunter2",
+            "hunter2@",
+            "ftp://hunter2@gpu7",
+        ] {
+            let error = bad.parse::<Address>().unwrap_err().to_string();
+            assert!(!error.contains("hun") && !error.contains("ter2"), "{bad}: {error}");
+        }
+        let error = "http://gpu7:99999/metrics".parse::<Address>().unwrap_err().to_string();
+        assert!(error.contains("\"http://gpu7:99999/metrics\""), "{error}");
+        assert_eq!(
+            told("https://ann:hunter2@sso.acme.com/login?state=hunter2#x"),
+            "https://sso.acme.com/login"
+        );
+        assert_eq!(told("/login?token=hunter2"), "/login");
     }
 }

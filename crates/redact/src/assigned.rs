@@ -144,6 +144,7 @@ impl Finder<'_> {
                 let end = if self.found.around.is_some() { end } else { joined_words(line, from) };
                 return self.mask(from, end, hits).then_some(end);
             }
+            (By::Colon, _) if self.rule == "password" => values::phrase(line, at),
             _ => values::bare(line, at),
         };
         self.mask(at, end, hits).then_some(end)

@@ -3,6 +3,7 @@
 use crate::assigned::{self, Assigned};
 use crate::hits::Hit;
 use crate::names::{self, Meaning, Named};
+use crate::rules::Finds;
 use crate::scan::Scope;
 use crate::values::Quote;
 
@@ -50,7 +51,11 @@ impl<'a> Names<'a> {
             let length = before.bytes().rev().take(24).take_while(part).count();
             let both = [&before[before.len() - length..], "_", name].concat();
             let named = names::meaning(&both, |meaning| self.takes(meaning));
-            if matches!(named, Some(Named { meaning: Meaning::Secret(_), .. })) {
+            // `root pass=3`: the last word of a name makes one only where it is in it.
+            let joined = |named: &Named| matches!(named.rule.finds, Finds::Last { .. });
+            if matches!(named, Some(Named { meaning: Meaning::Secret(_), .. }))
+                && !named.as_ref().is_some_and(joined)
+            {
                 return named;
             }
         }
@@ -133,13 +138,21 @@ fn separated(line: &str, start: usize, end: usize) -> Option<Assigned<'_>> {
     };
     let json = closed.is_some_and(|(quote, _)| quote.is_json());
     let first = line[..start].trim_start_matches([' ', '\t', '-']).is_empty();
-    Some(Assigned { name: "", first, at: wrapped(line, blanks(at)), by, json, around })
+    let at = if by == By::Colon { anchored(line, blanks(at)) } else { blanks(at) };
+    Some(Assigned { name: "", first, at: wrapped(line, at), by, json, around })
 }
 
 /// Behind `, "value"`, where that follows.
 fn paired(rest: &str) -> Option<&str> {
     let rest = rest.strip_prefix(',')?.trim_start_matches(' ');
     rest.strip_prefix("\"value\"").or_else(|| rest.strip_prefix("'value'"))
+}
+
+/// Behind YAML's anchor, which names the value and is no part of it: `password: &pw letmein`.
+fn anchored(line: &str, at: usize) -> usize {
+    let Some(rest) = line[at..].strip_prefix('&') else { return at };
+    let name = rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(byte)).count();
+    if name > 0 && rest[name..].starts_with(' ') { at + name + 2 } else { at }
 }
 
 /// Behind `b`, `SecretStr(` and the like, where a quote follows.

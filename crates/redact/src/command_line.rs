@@ -4,10 +4,12 @@ use crate::Redactor;
 use crate::assigned::is_folder;
 use crate::hits::{Hit, With};
 use crate::names::{self, Meaning};
-use crate::rules::Extent;
+use crate::rules::{Extent, Part};
+use crate::scan::rule_name;
+use crate::values;
 
 /// Flags that take a secret only in some programs.
-const OF_PROGRAMS: [(&str, &str); 11] = [
+const OF_PROGRAMS: [(&str, &str); 13] = [
     ("mysql", "-p"),
     ("mysqldump", "-p"),
     ("curl", "-u"),
@@ -15,6 +17,8 @@ const OF_PROGRAMS: [(&str, &str); 11] = [
     ("curl", "-U"),
     ("curl", "--proxy-user"),
     ("curl", "-b"),
+    ("mongo", "-p"),
+    ("mongosh", "-p"),
     ("sshpass", "-p"),
     ("redis-cli", "-a"),
     ("login", "-p"),
@@ -31,7 +35,7 @@ pub(crate) fn find(line: &str, hits: &mut Vec<Hit>) {
     let words = words(line);
     let mask = |start: usize, end: usize, hits: &mut Vec<Hit>| {
         let (start, end) = unquoted(line, start, end);
-        if start < end && !line[start..end].starts_with('$') {
+        if start < end && !is_reference(&line[start..end]) {
             hits.push(Hit { start, end, with: With::Mask, rule: "command-line" });
         }
     };
@@ -42,7 +46,7 @@ pub(crate) fn find(line: &str, hits: &mut Vec<Hit>) {
         })
         .collect();
     for (i, (from, to)) in words.iter().copied().enumerate() {
-        let (start, _) = unquoted(line, from, to);
+        let (start, to) = unquoted(line, from, to);
         let word = &line[start..to];
         let (name, is_assigned) = word.split_once('=').map_or((word, false), |(name, _)| (name, true));
         let is_flag = name.starts_with('-') && name.len() > 1;
@@ -83,6 +87,41 @@ pub(crate) fn find(line: &str, hits: &mut Vec<Hit>) {
             _ => {}
         }
     }
+}
+
+/// Adds the secrets of commands that were logged, from the program at `at` to the line's end.
+pub(crate) fn in_text(line: &str, at: usize, hits: &mut Vec<Hit>) {
+    let mut program = None;
+    let mut words = words(&line[at..]).into_iter().map(|(from, to)| (at + from, at + to)).peekable();
+    while let Some((from, to)) = words.next() {
+        let word = &line[from..to];
+        let called = word.rsplit(['/', '"', '\'', '(', '`', '=']).next().unwrap_or(word);
+        if OF_PROGRAMS.iter().any(|(known, _)| *known == called) {
+            program = Some(called);
+        } else if matches!(word, "&&" | "||" | "|" | "&") || word.ends_with([';', '.', ',']) {
+            program = None;
+        }
+        let own = |(known, flag): &&(&str, &str)| {
+            // Attached to its flag only what looks like one: `-uann:pw`, not `-unknown`.
+            Some(*known) == program
+                && (word == *flag || is_short(word, flag) && (word.contains(':') || *flag == "-p"))
+        };
+        let Some((_, flag)) = OF_PROGRAMS.iter().find(own) else { continue };
+        let value = if word == *flag { words.peek().map(|(from, _)| *from) } else { Some(from + flag.len()) };
+        let Some(start) = value.filter(|start| !line[*start..].starts_with('-')) else { continue };
+        let start = start + usize::from(line[start..].starts_with(['"', '\'']));
+        let end = values::bare(line, start);
+        if start < end && !is_reference(&line[start..end]) {
+            hits.push(Hit { start, end, with: With::Mask, rule: rule_name(Part::Program) });
+        }
+    }
+}
+
+/// `$KEY`, `${KEY}`, `$(KEY)` and `$(cat file)` name a secret; `${KEY:-letmein}` has one in it.
+fn is_reference(value: &str) -> bool {
+    let Some(rest) = value.strip_prefix('$') else { return false };
+    let name = rest.strip_prefix('{').map_or(rest, |inside| inside.strip_suffix('}').unwrap_or(inside));
+    rest.starts_with('(') || name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// `-uann:pw` is `-u ann:pw`.
@@ -154,6 +193,10 @@ mod tests {
                 "vllm serve m --config '{\"api_key\": \"letmein\", \"n\": 3}'",
                 "vllm serve m --config '{\"api_key\": \"[redacted]\", \"n\": 3}'",
             ),
+            (
+                "'API_KEY=a b' x --api-key ${KEY:-letmein} --port ${PORT:-80}",
+                "'API_KEY=[redacted]' x --api-key [redacted] --port ${PORT:-80}",
+            ),
             ("a\0--api-key\0one\0two\0--port\080", "a\0--api-key\0[redacted]\0[redacted]\0--port\080"),
         ] {
             assert_eq!(command(line), hidden);
@@ -166,5 +209,29 @@ mod tests {
         let line = "python3 -m vllm.entrypoints.openai.api_server --model /models/meta-llama/Llama-3.1-8B --tokenizer-mode auto \
                     --max-num-batched-tokens 8192 --ssl-keyfile /etc/x.key --host 0.0.0.0 --port 8000 -tp 4 --api-key $API_KEY";
         assert_eq!(command(line), line);
+    }
+
+    #[test]
+    fn commands_in_a_log_lose_their_secrets_and_prose_nothing() {
+        for (line, hidden) in [
+            (
+                "+ docker login -u ann -p letmein reg && docker run -p 8000:8000 x",
+                "+ docker login -u ann -p [redacted] reg && docker run -p 8000:8000 x",
+            ),
+            ("ran \"sshpass -pletmein ssh gpu\" twice", "ran \"sshpass -p[redacted] ssh gpu\" twice"),
+            ("redis-cli -h x -a letmein ping", "redis-cli -h x -a [redacted] ping"),
+            (
+                "{\"cmd\":\"curl -uann:pw http://localhost\"}",
+                "{\"cmd\":\"curl -u[redacted] http://localhost\"}",
+            ),
+        ] {
+            assert_eq!(Redactor::new().text(line), hidden);
+            assert_eq!(Redactor::new().text(hidden), hidden);
+        }
+        for line in
+            ["curl: option -unknown: is unknown", "please login -p", "mysql is up, use -p 3306 for it"]
+        {
+            assert_eq!(Redactor::new().text(line), line);
+        }
     }
 }

@@ -146,6 +146,11 @@ pub(crate) fn in_text(line: &str, dot: usize, hits: &mut Vec<Hit>) {
     let right = bytes[dot..].iter().take(LONGEST + 1).take_while(part).count();
     let start = dot - left;
     let name = line[start..dot + right].trim_end_matches(['.', '-']);
+    // A file named after a host: `gpu7.acme.com.log`.
+    let name = match name.rsplit_once('.') {
+        Some((host, last)) if host.contains('.') && (is_file(last) || last == "case") => host,
+        _ => name,
+    };
     let end = start + name.len();
     let before = start.checked_sub(1).map(|i| bytes[i]);
     if before.is_some_and(|byte| b"/\\_@$%~&".contains(&byte)) || !is_url_host(name) {
@@ -159,6 +164,47 @@ pub(crate) fn in_text(line: &str, dot: usize, hits: &mut Vec<Hit>) {
     if tells_a_host(name, has_port) {
         let with = With::Pseudonym(Kind::Host);
         hits.push(Hit { start, end, with, rule: rule_name(Part::FullHostName) });
+    }
+}
+
+/// Looks at what stands before NCCL's name: `HOST:PID:TID [GPU] NCCL`.
+pub(crate) fn before_nccl(line: &str, at: usize, hits: &mut Vec<Hit>) {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let gpu = line[..at].strip_suffix("] ").and_then(|rest| rest.rsplit_once(" ["));
+    let Some((before, _)) = gpu.filter(|(_, gpu)| digits(gpu)) else { return };
+    let start = before.rfind(char::is_whitespace).map_or(0, |blank| blank + 1);
+    let mut parts = before[start..].rsplitn(3, ':');
+    let (Some(thread), Some(process), Some(name)) = (parts.next(), parts.next(), parts.next()) else {
+        return;
+    };
+    if digits(thread) && digits(process) && is_url_host(name) {
+        let (end, with) = (start + name.len(), With::Pseudonym(Kind::Host));
+        hits.push(Hit { start, end, with, rule: rule_name(Part::NcclHost) });
+    }
+}
+
+/// Looks at the word before a port: a host where it has a number in it, and is neither a file nor a time.
+pub(crate) fn before_port(line: &str, colon: usize, hits: &mut Vec<Hit>) {
+    let bytes = line.as_bytes();
+    let of_name = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'-';
+    let start = colon - bytes[..colon].iter().rev().take(64).take_while(of_name).count();
+    let name = &line[start..colon];
+    let joins = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-:/@%$\\".contains(byte);
+    let digits = bytes[colon + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    // A sentence may go on behind it, or a path; not a second number, as in file:line:column.
+    let ends = match &bytes[colon + 1 + digits..] {
+        [b':' | b'.', next, ..] => next.is_ascii_whitespace(),
+        [b'/', ..] | [_] | [] => true,
+        [next, ..] => !joins(next),
+    };
+    let is_name = (3..64).contains(&name.len())
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.bytes().any(|byte| byte.is_ascii_digit())
+        && !name.ends_with('-')
+        && !bytes[..start].last().is_some_and(joins);
+    if is_name && ends && (4..=5).contains(&digits) {
+        let with = With::Pseudonym(Kind::Host);
+        hits.push(Hit { start, end: colon, with, rule: rule_name(Part::HostAndPort) });
     }
 }
 
@@ -210,6 +256,7 @@ mod tests {
             assert_eq!(found(&format!("lost {name}, retrying"))[..], [name]);
         }
         assert_eq!(found("to infer.acme.ai:8000"), ["infer.acme.ai"]);
+        assert_eq!(found("gpu7.acme.com.log"), ["gpu7.acme.com"]);
     }
 
     #[test]

@@ -55,12 +55,17 @@ fn bits_per_character(value: &str) -> f64 {
 /// Whether a value says that there is no secret here: empty, `None`, `true`, `****`, `$HF_TOKEN`, `${HF_TOKEN}`.
 pub(crate) fn empty(value: &str) -> bool {
     let value = value.trim();
-    let words = ["None", "none", "null", "NULL", "nil", "true", "True", "false", "False", "<unset>", "..."];
+    let words =
+        ["None", "none", "null", "NULL", "nil", "true", "True", "false", "False", "<unset>", "...", "…"];
     if value.is_empty() || words.contains(&value) || value.bytes().all(|byte| byte == b'*') {
         return true;
     }
-    let name = value.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')).or(value.strip_prefix('$'));
-    name.is_some_and(|name| {
+    let between = |open: &str, close: char| value.strip_prefix(open)?.strip_suffix(close);
+    let referred = between("${", '}').or_else(|| between("$(", ')'));
+    if referred.is_some_and(|name| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')) {
+        return true;
+    }
+    value.strip_prefix('$').is_some_and(|name| {
         name.contains('_') && name.bytes().all(|b| b.is_ascii_uppercase() || b == b'_' || b.is_ascii_digit())
     })
 }
@@ -123,9 +128,9 @@ mod tests {
 
     #[test]
     fn a_reference_to_a_secret_is_no_secret() {
-        for empty_one in ["", "None", "********", "$HF_TOKEN", "${AWS_SECRET}"] {
+        for empty_one in ["", "None", "********", "…", "$HF_TOKEN", "${AWS_SECRET}", "${K}", "$(K)"] {
             assert!(empty(empty_one), "{empty_one}");
         }
-        assert!(!empty("$ecret") && !empty("none1"));
+        assert!(!empty("${K:-letmein}") && !empty("$ecret") && !empty("none1"));
     }
 }

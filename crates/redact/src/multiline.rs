@@ -1,5 +1,7 @@
 //! What goes over several lines: private keys, and prompts that an engine logs as they came.
 
+use std::ops::Range;
+
 use crate::hits::{Hit, With, is_mask};
 use crate::looks;
 use crate::names::{self, Meaning};
@@ -43,6 +45,37 @@ fn body_start(line: &str, at: usize) -> Option<usize> {
     let length = header.bytes().take(48).take_while(|b| b.is_ascii_uppercase() || *b == b' ').count();
     let is_key = header[..length].contains("PRIVATE KEY") && header[length..].starts_with("-----");
     is_key.then(|| line.len() - header.len() + length + 5)
+}
+
+/// Most lines of a key whose beginning is missing; 16384 bits take some 200.
+const LONGEST_KEY: usize = 256;
+
+/// Where keys stand whose first lines are missing, as in a log that was cut: from their first line here to the `-----END`.
+pub(crate) fn headless_keys(text: &str) -> Vec<Range<usize>> {
+    let ends = text.match_indices(END).filter(|(at, _)| {
+        let label = &text[at + END.len()..];
+        let length = label.bytes().take(48).take_while(|b| b.is_ascii_uppercase() || *b == b' ').count();
+        label[..length].contains("PRIVATE KEY")
+    });
+    ends.filter_map(|(end, _)| {
+        let last = text[..end].rfind('\n').map_or(0, |at| at + 1);
+        let mut start = last;
+        for line in text[..last].rsplit_terminator('\n').take(LONGEST_KEY) {
+            let body = line.trim();
+            if line.contains("-----BEGIN ") {
+                return None;
+            }
+            let word = last_word(body).filter(|word| start == last || word.len() >= 40);
+            // A mask is none of them: what was hidden here before is no reason to hide more.
+            let is_part = is_body(body) || word.is_some_and(is_body);
+            if !is_part {
+                break;
+            }
+            start -= line.len() + 1;
+        }
+        (start < last).then_some(start..last)
+    })
+    .collect()
 }
 
 impl Within {

@@ -58,6 +58,9 @@ pub(crate) fn meaning(name: &str, mut takes: impl FnMut(Meaning) -> bool) -> Opt
     }
     let last = name.rsplit('_').next().unwrap_or_default();
     let named = TABLE.last.get(last)?;
+    if matches!(named.rule.finds, Finds::Last { .. }) && name.trim_start_matches('_').len() == last.len() {
+        return None;
+    }
     let whole_words = |benign: &&'static str| {
         name.strip_suffix(*benign).is_some_and(|before| before.is_empty() || before.ends_with('_'))
     };
@@ -131,6 +134,11 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
                 table.last.extend(last.split_whitespace().map(|word| (word, named)));
                 table.benign.extend(benign.split_whitespace());
             }
+            Finds::Last { last, benign } => {
+                let named = Named { rule, meaning: Meaning::Secret(Extent::Value) };
+                table.last.extend(last.split_whitespace().map(|word| (word, named)));
+                table.benign.extend(benign.split_whitespace());
+            }
             Finds::Text { names } => table.add(names, Named { rule, meaning: Meaning::Text }),
             Finds::HostField { names } => table.add(names, Named { rule, meaning: Meaning::Host }),
             Finds::UserField { names } => table.add(names, Named { rule, meaning: Meaning::User }),
@@ -169,6 +177,8 @@ mod tests {
             "AccountKey",
             "aws_secret_access_key",
             "Set-Cookie",
+            "RABBITMQ_DEFAULT_PASS",
+            "X-Token",
         ];
         for name in names {
             assert!(sure(name), "{name}");
@@ -203,6 +213,9 @@ mod tests {
             "num_key_value_heads",
             "eos_token",
             "cache_key",
+            "forward_pass",
+            "pass_rate",
+            "bypass",
         ];
         for name in names {
             assert!(meaning(name, |_| true).is_none(), "{name}");

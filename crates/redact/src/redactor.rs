@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::hits::{self, Hit, MASK};
+use crate::hits::{self, Hit, MASK, With};
 use crate::known::Known;
-use crate::multiline::Within;
+use crate::multiline::{self, Within};
 use crate::names::{Meaning, Named};
 use crate::pseudonyms::{MapError, Pseudonyms};
 use crate::rules::Extent;
@@ -32,6 +32,7 @@ const LOOKS: usize = 8;
 pub struct Redactor {
     known: Known,
     keep_prompts: bool,
+    keep_names: bool,
     given: Mutex<Given>,
 }
 
@@ -75,6 +76,13 @@ impl Redactor {
     #[must_use]
     pub fn keep_prompts(mut self) -> Self {
         self.keep_prompts = true;
+        self
+    }
+
+    /// Leaves hosts, addresses and people in, for messages that only the owner reads. Secrets are still hidden.
+    #[must_use]
+    pub fn keep_names(mut self) -> Self {
+        self.keep_names = true;
         self
     }
 
@@ -129,8 +137,17 @@ impl Redactor {
         let mut within = Within::default();
         let mut hits = Vec::new();
         let mut start = 0;
+        let mut headless = multiline::headless_keys(text).into_iter().peekable();
         for whole in text.split_inclusive('\n') {
             let line = whole.strip_suffix('\n').unwrap_or(whole);
+            while let Some(key) = headless.next_if(|key| key.end <= start) {
+                if key.end == start {
+                    within = Within::Nothing;
+                }
+            }
+            if headless.peek().is_some_and(|key| key.contains(&start)) {
+                within = Within::PrivateKey;
+            }
             let changed = self.line(line, within, scope, extra, &mut hits);
             within = within.after(&colours::blank(changed.as_deref().unwrap_or(line)), scope);
             if let Some(changed) = changed {
@@ -147,6 +164,10 @@ impl Redactor {
             start += whole.len();
         }
         written.map_or(Cow::Borrowed(text), Cow::Owned)
+    }
+
+    fn keeps(&self, hit: &Hit) -> bool {
+        self.keep_names && matches!(hit.with, With::Pseudonym(_))
     }
 
     /// One line, looked at until nothing more is found.
@@ -167,6 +188,7 @@ impl Redactor {
             self.known.find(&plain, hits);
             extra(&plain, hits);
             scan(&plain, scope, hits);
+            hits.retain(|hit| !self.keeps(hit));
             if hits.is_empty() {
                 return changed;
             }
@@ -210,7 +232,7 @@ impl Redactor {
 
     /// What a value's name alone makes of it.
     fn whole(&self, named: Named, value: &str) -> Option<String> {
-        let hit = assigned::whole(named, value)?;
+        let hit = assigned::whole(named, value).filter(|hit| !self.keeps(hit))?;
         let mut given = self.given();
         let text = hits::replace(value, &colours::blank(value), &mut vec![hit], &mut given.pseudonyms)?;
         *given.found.entry(hit.rule).or_default() += 1;

@@ -1,11 +1,21 @@
-//! What is looked for: one row a rule, in [`table`](self::table).
+//! What is looked for: one row a rule, in a table for each kind.
 
-mod table;
+mod forms;
+mod names;
+mod owners;
+mod plain_text;
+mod prompts;
+mod vendors;
 
-pub use table::RULES;
+/// The tables, in the order in which rules are tried.
+const TABLES: [&[Rule]; 6] =
+    [vendors::VENDORS, forms::FORMS, names::NAMES, prompts::PROMPTS, owners::OWNERS, plain_text::PLAIN_TEXT];
+
+/// Every rule.
+pub static RULES: &[Rule] = &joined::<{ length() }>();
 
 /// One thing that is looked for.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Rule {
     /// A short name in lower case.
     pub name: &'static str,
@@ -31,7 +41,7 @@ impl Rule {
             | Finds::HostField { names }
             | Finds::UserField { names }
             | Finds::Prompt { names, .. } => names,
-            Finds::Perhaps { last, .. } => last,
+            Finds::Perhaps { last, .. } | Finds::Last { last, .. } => last,
             Finds::Structure { needles: "", .. } => "code of its own",
             Finds::Structure { needles, .. } => needles,
         }
@@ -47,6 +57,8 @@ pub(crate) enum Finds {
     Secret { names: &'static str, extent: Extent },
     /// By the last word of a name, where the value looks random or stands in a query; never behind a benign name.
     Perhaps { last: &'static str, benign: &'static str },
+    /// By the last word of a name of several that belongs to a secret; never behind a benign name.
+    Last { last: &'static str, benign: &'static str },
     /// By a name that is a secret's where it has a text, and something else where it has a number.
     Text { names: &'static str },
     /// By the name of a field that holds a host.
@@ -80,6 +92,32 @@ pub(crate) enum Part {
     FullHostName,
     PrivateKey,
     Address,
+    Program,
+    NcclHost,
+    HostAndPort,
+}
+
+const fn length() -> usize {
+    let (mut sum, mut table) = (0, 0);
+    while table < TABLES.len() {
+        sum += TABLES[table].len();
+        table += 1;
+    }
+    sum
+}
+
+const fn joined<const N: usize>() -> [Rule; N] {
+    let mut rules = [TABLES[0][0]; N];
+    let (mut at, mut table) = (0, 0);
+    while table < TABLES.len() {
+        let mut row = 0;
+        while row < TABLES[table].len() {
+            rules[at] = TABLES[table][row];
+            (at, row) = (at + 1, row + 1);
+        }
+        table += 1;
+    }
+    rules
 }
 
 /// A shape whose every match is one.

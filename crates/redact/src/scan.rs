@@ -8,10 +8,10 @@ use regex::Regex;
 use crate::hits::{Hit, With};
 use crate::pseudonyms::Kind;
 use crate::rules::{Finds, NAME_NEEDLES, Part, RULES, Rule};
-use crate::{addresses, assignments, homes, hosts, multiline, urls};
+use crate::{addresses, assignments, command_line, homes, hosts, multiline, urls};
 
 /// Room for what each shape remembers of a line; a test counts the shapes.
-const MOST_SHAPES: usize = 48;
+const MOST_SHAPES: usize = 64;
 
 /// What is wanted of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,7 @@ pub(crate) fn scan(line: &str, scope: Scope, hits: &mut Vec<Hit>) {
     let mut names = assignments::Names::new(line, scope);
     let mut shapes_done = [0_usize; MOST_SHAPES];
     let mut keys_done = 0;
+    let mut programs_done = false;
     for found in NEEDLES.automaton.find_overlapping_iter(line) {
         match NEEDLES.leads_to[found.pattern().as_usize()] {
             Lead::Name => names.at(found.start(), hits),
@@ -37,11 +38,23 @@ pub(crate) fn scan(line: &str, scope: Scope, hits: &mut Vec<Hit>) {
             Lead::Part(Part::PrivateKey) if found.start() >= keys_done => {
                 keys_done = multiline::private_key(line, found.start(), hits);
             }
+            // All commands behind the first one are seen from there.
+            Lead::Part(Part::Program) if !programs_done && begins(line, found.start()) => {
+                command_line::in_text(line, found.start(), hits);
+                programs_done = true;
+            }
+            Lead::Part(Part::NcclHost) => hosts::before_nccl(line, found.start(), hits),
+            Lead::Part(Part::HostAndPort) if scope.host_names => {
+                hosts::before_port(line, found.start(), hits);
+            }
             Lead::Part(Part::UrlCredentials | Part::UrlHost) => urls::find(line, found.start(), hits),
             Lead::Part(Part::Mail) => homes::mail(line, found.start(), found.end(), hits),
             Lead::Part(Part::Home) => homes::home(line, found.end(), hits),
             Lead::Part(Part::FullHostName) if scope.host_names => hosts::in_text(line, found.start(), hits),
-            Lead::Shape(_) | Lead::Part(Part::FullHostName | Part::PrivateKey | Part::Address) => {}
+            Lead::Shape(_)
+            | Lead::Part(
+                Part::FullHostName | Part::PrivateKey | Part::Address | Part::Program | Part::HostAndPort,
+            ) => {}
         }
     }
 }
@@ -90,7 +103,11 @@ impl Shape {
 
 /// Whether a word begins here; `%20` and the like before it are no part of it.
 fn begins(line: &str, at: usize) -> bool {
-    let before = &line.as_bytes()[..at];
+    let (before, behind) = line.as_bytes().split_at(at);
+    // What begins with a mark ends the word before it.
+    if behind.first().is_some_and(|byte| !byte.is_ascii_alphanumeric()) {
+        return true;
+    }
     let escaped = |hex: &[u8]| hex[0] == b'%' && hex[1..].iter().all(u8::is_ascii_hexdigit);
     match before.last() {
         Some(byte) if byte.is_ascii_alphanumeric() || *byte == b'_' => {
@@ -148,7 +165,8 @@ mod tests {
             | Finds::HostField { names }
             | Finds::UserField { names }
             | Finds::Prompt { names, .. }
-            | Finds::Perhaps { last: names, .. }) = rule.finds
+            | Finds::Perhaps { last: names, .. }
+            | Finds::Last { last: names, .. }) = rule.finds
             else {
                 continue;
             };

@@ -119,6 +119,21 @@ pub(crate) fn bare(line: &str, from: usize) -> usize {
     bytes.len()
 }
 
+/// The end of a bare value that may have several words, as passwords do: up to the next name, a separator or the end.
+pub(crate) fn phrase(line: &str, from: usize) -> usize {
+    let mut end = bare(line, from);
+    while let Some(rest) = line[end..].strip_prefix(' ') {
+        let next = bare(line, end + 1);
+        let word = &line[end + 1..next];
+        let is_name = word.contains(['=', ':']) || rest[word.len()..].starts_with([':', '=']);
+        if word.is_empty() || is_name || !word.starts_with(|c: char| c.is_alphanumeric()) {
+            break;
+        }
+        end = next;
+    }
+    end
+}
+
 /// The end of a query parameter's value.
 pub(crate) fn parameter(line: &str, from: usize) -> usize {
     let stop = |byte: &u8| byte.is_ascii_whitespace() || b"&#\"'<>`\\".contains(byte) || *byte == 0;

@@ -84,6 +84,39 @@ fn a_key_keeps_its_lines_and_its_loggers_prefix() {
 }
 
 #[test]
+fn a_key_whose_beginning_is_missing_is_hidden_back_to_where_the_log_was_cut() {
+    let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
+    let end = "-----END RSA PRIVATE KEY-----";
+    let text = format!("INFO loading weights from /models/llama\n{body}\n{body}\nabc=\n{end}\nready\n");
+    let safe = format!(
+        "INFO loading weights from /models/llama\n[redacted]\n[redacted]\n[redacted]\n{end}\nready\n"
+    );
+    let prefixed = format!("x INFO initialisation\nx INFO {body}\nx INFO {body}\nx INFO {end}\n");
+    let prefixed_safe =
+        format!("x INFO initialisation\nx INFO [redacted]\nx INFO [redacted]\nx INFO {end}\n");
+    for (text, safe) in [(text, safe), (prefixed, prefixed_safe)] {
+        assert_eq!(Redactor::new().text(&text), safe);
+        assert_eq!(Redactor::new().text(&safe), safe);
+    }
+    let certificate = format!("{body}\n-----END CERTIFICATE-----\n");
+    assert_eq!(Redactor::new().text(&certificate), certificate);
+}
+
+#[test]
+fn a_password_of_several_words_is_hidden_to_its_end() {
+    for (line, safe) in [
+        ("password: correct horse battery", "password: [redacted]"),
+        ("login password: correct horse, user: 7", "login password: [redacted], user: 7"),
+        ("password: correct horse retries=3", "password: [redacted] retries=3"),
+        ("a\0--header\0X-Token: letmein\0--n\0x", "a\0--header\0X-Token: [redacted]\0--n\0x"),
+    ] {
+        assert_eq!(Redactor::new().text(line), safe);
+        assert_eq!(Redactor::new().text(safe), safe);
+        assert_eq!(Redactor::new().command_line(line), safe);
+    }
+}
+
+#[test]
 fn colours_stay_and_hide_nothing() {
     let line = "\u{1b}[1;36m(APIServer pid=6716)\u{1b}[0;0m INFO \u{1b}[33m10.0.0.7\u{1b}[0m api_key=\u{1b}[31mletmein\u{1b}[0m, n=3";
     let safe = "\u{1b}[1;36m(APIServer pid=6716)\u{1b}[0;0m INFO \u{1b}[33mip-1\u{1b}[0m api_key=\u{1b}[31m[redacted]\u{1b}[0m, n=3";

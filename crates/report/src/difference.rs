@@ -33,6 +33,9 @@ pub fn difference_text(found: &Difference, columns: Option<usize>) -> String {
     out.push('\n');
     let same = format!("{} facts are the same", found.same);
     out.push_str(&match found.differs.len() {
+        0 if found.same == 0 => {
+            styled(UNSURE, "Nothing could be compared: the cases have no fact in common.".to_owned())
+        }
         0 => styled(GOOD, format!("Nothing differs; {same}.")),
         n => styled(UNSURE, format!("{n} differ, {same}.")),
     });

@@ -66,6 +66,11 @@ fn busy(host: &Host, thresholds: &Thresholds) -> Check {
             Some("a machine of its own, or another host"),
         );
     }
+    let waiting = host.cpu_pressure.and_then(|p| p.some).map_or(0.0, Ratio::get);
+    if waiting >= thresholds.get(Limit::CpuPressure) {
+        let change = "fewer neighbours, cores of its own for the server, or more cores";
+        return check("load", State::Attention, says, Some(change));
+    }
     check("load", State::Good, says, None)
 }
 

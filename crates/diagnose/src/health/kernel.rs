@@ -67,7 +67,13 @@ fn one(event: &LogEvent) -> Option<Check> {
     }
     let (_, state, says, remedy) = ROWS.iter().find(|(meaning, ..)| *meaning == event.meaning)?;
     let times = if event.count == 1 { String::new() } else { format!(" ({} lines)", event.count) };
-    Some(check(*state, format!("{says}{times}: {}", event.excerpt), remedy))
+    Some(check(*state, format!("{says}{times}{}: {}", when(event), event.excerpt), remedy))
+}
+
+/// When the last such line was written, where that is known to the minute.
+fn when(event: &LogEvent) -> String {
+    let exact = event.written.filter(|time| time.within.get() <= 60.0);
+    exact.map_or(String::new(), |time| format!(", last at {}", time.at))
 }
 
 fn xid(event: &LogEvent) -> Check {
@@ -75,7 +81,7 @@ fn xid(event: &LogEvent) -> Check {
     let Some(xid) = Xid::of(number) else {
         return check(
             State::Attention,
-            format!("Xid {number}: {}", event.excerpt),
+            format!("Xid {number}{}: {}", when(event), event.excerpt),
             "look it up with the vendor",
         );
     };
@@ -84,7 +90,7 @@ fn xid(event: &LogEvent) -> Check {
         XidFault::Driver => State::Attention,
         XidFault::Application => State::Good,
     };
-    check(state, format!("Xid {number}: {}", xid.meaning), xid.action)
+    check(state, format!("Xid {number}{}: {}", when(event), xid.meaning), xid.action)
 }
 
 fn check(state: State, says: String, remedy: &str) -> Check {
@@ -94,7 +100,7 @@ fn check(state: State, says: String, remedy: &str) -> Check {
 
 #[cfg(test)]
 mod tests {
-    use intriage_case::LogText;
+    use intriage_case::{HostSnapshot, LogText, Millis};
 
     use super::*;
     use crate::health::health;
@@ -116,6 +122,17 @@ mod tests {
         assert_eq!(lost[0].0, State::Bad);
         let oom = told("Out of memory: Killed process 7 (python3) total-vm:1kB\n");
         assert!(oom[0].0 == State::Attention && oom[0].1.contains("python3"), "{oom:?}");
+    }
+
+    #[test]
+    fn a_line_is_told_with_its_time_where_the_start_of_the_machine_is_known() {
+        let text = "[    9.000000] NVRM: Xid (PCI:0000:19:00): 79, pid=1, GPU has fallen off the bus.\n";
+        let logs = vec![LogText { name: "kernel.log".into(), text: text.into() }];
+        let files = [("proc/stat".to_owned(), "btime 1794709600\n".to_owned())].into();
+        let host = vec![HostSnapshot { at: Millis(1_794_800_000_000), files }];
+        let told = health(&Case { logs, host, ..Case::default() }, &Thresholds::default()).checks;
+        let says = told.iter().find(|c| c.name == "kernel").map(|c| c.says.as_str()).unwrap();
+        assert!(says.starts_with("Xid 79, last at 2026-11-15 02:26:49 UTC: "), "{says}");
     }
 
     #[test]

@@ -93,6 +93,21 @@ pub(super) fn variables(dialect: &Dialect, observed: &Observed, meant: Option<&M
     rows
 }
 
+/// What the log says the engine did with a flag on its own: refused it, or put another value in its place.
+pub(super) fn replaced(observed: &Observed) -> Vec<ConfigRow> {
+    let told = observed.log.events.iter().filter(|event| event.meaning == Meaning::FlagOverridden);
+    told.map(|event| {
+        let flag = event.excerpt.split_whitespace().find(|word| word.starts_with("--"));
+        ConfigRow {
+            resolved: Some(Said { value: SettingValue::Text(event.excerpt.clone()), from: event.source() }),
+            verdict: RowVerdict::Overridden,
+            says: format!("the log says: {}", event.excerpt),
+            ..ConfigRow::named(flag.unwrap_or("start-up log"))
+        }
+    })
+    .collect()
+}
+
 /// The first variable the log calls unknown.
 fn unknown_variable(observed: &Observed) -> Option<&str> {
     let event = observed.log.first(Meaning::VariableUnknown)?;

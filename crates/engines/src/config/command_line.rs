@@ -105,6 +105,7 @@ fn read_value(flag: &Flag, text: &str) -> Option<SettingValue> {
 #[cfg(test)]
 mod tests {
     use intriage_case::Source;
+    use proptest::prelude::*;
 
     use super::*;
     use crate::config::asked::from_command_line;
@@ -166,5 +167,23 @@ mod tests {
         assert_eq!(vllm("--max-num-seqs").number(Setting::MaxSequences), None);
         assert_eq!(vllm("--max-num-seqs --enforce-eager").switch(Setting::EagerMode), Some(true));
         assert_eq!(vllm("--max-num-seqs many").number(Setting::MaxSequences), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_command_line_is_survived(line in "(--[a-z_.]{0,12}|[ ='\"{}:,0-9]|speculative-config|num_speculative_tokens|\\PC){0,60}") {
+            for engine in Engine::ALL {
+                let words = words(&line);
+                let given = flags(dialect(*engine), &words);
+                prop_assert!(given.iter().all(|flag| flag.word < words.len()));
+            }
+        }
+
+        #[test]
+        fn a_depth_is_read_wherever_it_stands_in_its_json(depth in 1_u32..64, before in "[a-z]{1,8}", after in 0_u32..9) {
+            let json = format!("{{\"{before}\": \"x\", \"num_speculative_tokens\": {depth}, \"z\": {after}}}");
+            let line = format!("vllm serve m --speculative-config '{json}'");
+            prop_assert_eq!(vllm(&line).number(Setting::SpeculativeTokens), Some(f64::from(depth)));
+        }
     }
 }

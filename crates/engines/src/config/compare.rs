@@ -3,7 +3,7 @@
 use intriage_case::Source;
 
 use super::asked::Heard;
-use super::beside::{start, variables, version};
+use super::beside::{replaced, start, variables, version};
 use super::meant::Meant;
 use super::plain::plain;
 use super::table::{ConfigRow, ConfigTable, RowVerdict, Said};
@@ -52,6 +52,7 @@ pub(crate) fn compare(
     let mut variables = variables(dialect, observed, meant);
     variables.retain(|row| !told.contains(&row.name.as_str()));
     rows.extend(variables);
+    rows.extend(replaced(observed));
     ConfigTable {
         asked: by.into_iter().any(|by| config.has_asked(by)) || meant.is_some(),
         manifest: meant.map(|m| m.file().to_owned()),

@@ -23,7 +23,8 @@ use intriage_case::Source;
 
 pub use asked::Asked;
 pub use manifest::{
-    Launch, ManifestError, ManifestTexts, Place, Variable, Word, manifest_texts, read_manifest,
+    Launch, ManifestError, ManifestTexts, Passage, Place, Variable, Word, Writing, manifest_texts,
+    read_manifest,
 };
 pub use setting::{Setting, SettingValue};
 pub use table::{ConfigAnswer, ConfigRow, ConfigTable, RowVerdict, Said, Start};

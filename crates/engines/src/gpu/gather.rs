@@ -53,6 +53,13 @@ fn nvidia_tools(case: &Case, readings: &mut GpuReadings) {
         "nvidia-smi --query-gpu".clone_into(&mut readings.samples_source);
         readings.samples = smi_csv::read(text);
     }
+    if let Some(text) = gpu.smi_csv.as_ref().filter(|_| readings.cards.is_empty()) {
+        readings.cards = smi_csv::cards(text);
+        if !readings.cards.is_empty() {
+            "nvidia-smi --query-gpu".clone_into(&mut readings.source);
+        }
+        nvidias(&mut readings.cards);
+    }
     if let Some(text) = gpu.dmon.as_ref().filter(|_| readings.samples.is_empty()) {
         "nvidia-smi dmon".clone_into(&mut readings.samples_source);
         readings.samples = dmon::read(text);

@@ -1,6 +1,8 @@
 //! `nvidia-smi --query-gpu=… --format=csv`: a header of field names, then a line per GPU and interval.
 
-use intriage_case::gpu::{ClockReasons, GpuSample};
+use std::collections::BTreeMap;
+
+use intriage_case::gpu::{ClockReasons, GpuCard, GpuSample, NowAndMost, PowerLimits};
 use intriage_case::{Bytes, Celsius, Hertz, Ratio, Watts};
 
 /// The samples of such an output; fields are found by name, in whatever order they were asked for.
@@ -16,6 +18,56 @@ pub(super) fn read(text: &str) -> Vec<GpuSample> {
         }
     }
     samples
+}
+
+/// The cards as the last line of each shows them, for whoever has nothing better.
+pub(super) fn cards(text: &str) -> Vec<GpuCard> {
+    let mut cards: BTreeMap<u32, GpuCard> = BTreeMap::new();
+    let mut columns: Vec<&str> = Vec::new();
+    for line in text.lines() {
+        let cells: Vec<&str> = line.split(',').map(str::trim).collect();
+        if cells.contains(&"index") {
+            columns = cells.into_iter().map(field).collect();
+        } else if let Some(sample) =
+            (cells.len() == columns.len()).then(|| sample(&columns, &cells)).flatten()
+        {
+            cards.insert(sample.index, card(&columns, &cells, &sample));
+        }
+    }
+    cards.into_values().collect()
+}
+
+fn card(columns: &[&str], cells: &[&str], sample: &GpuSample) -> GpuCard {
+    let cell = |name: &str| {
+        let at = columns.iter().position(|column| *column == name)?;
+        cells.get(at).copied().filter(|text| !text.starts_with('[') && !text.is_empty())
+    };
+    let number = |name| cell(name)?.split_whitespace().next()?.parse::<f64>().ok().filter(|n| *n >= 0.0);
+    let whole = |name| number(name).map(|n| n as u32);
+    let megahertz = |name| number(name).map(|mhz| Hertz(mhz * 1e6));
+    GpuCard {
+        index: sample.index,
+        name: cell("name").or_else(|| cell("gpu_name")).map(str::to_owned),
+        uuid: cell("uuid").or_else(|| cell("gpu_uuid")).map(str::to_owned),
+        pci: cell("pci.bus_id").or_else(|| cell("gpu_bus_id")).map(str::to_owned),
+        memory: number("memory.total").map(|mib| Bytes(mib * 1_048_576.0)),
+        memory_used: sample.memory_used,
+        util: sample.util,
+        sm_clock: NowAndMost { now: sample.sm_clock, most: megahertz("clocks.max.sm") },
+        memory_clock: NowAndMost { now: sample.memory_clock, most: megahertz("clocks.max.memory") },
+        reasons: sample.reasons,
+        power: sample.power,
+        power_limits: PowerLimits {
+            enforced: number("enforced.power.limit").or_else(|| number("power.limit")).map(Watts),
+            default: number("power.default_limit").map(Watts),
+            ..PowerLimits::default()
+        },
+        temperature: sample.temperature,
+        memory_temperature: sample.memory_temperature,
+        pcie_generation: NowAndMost { now: sample.pcie_generation, most: whole("pcie.link.gen.max") },
+        pcie_width: NowAndMost { now: sample.pcie_width, most: whole("pcie.link.width.max") },
+        ..GpuCard::default()
+    }
 }
 
 /// `utilization.gpu [%]` names its unit, which the question fixed already.
@@ -73,6 +125,19 @@ mod tests {
         );
         assert_eq!(samples[0].reasons, Some(ClockReasons::POWER_CAP));
         assert_eq!((samples[1].index, samples[1].reasons), (1, Some(ClockReasons::IDLE)));
+    }
+
+    #[test]
+    fn a_table_alone_shows_its_cards() {
+        let text = "index, name, temperature.gpu, utilization.gpu [%], clocks.current.sm [MHz], clocks.max.sm [MHz], power.limit [W]\n0, NVIDIA H100 PCIe, 40, 0 %, 345 MHz, 1755 MHz, 350.00 W\n0, NVIDIA H100 PCIe, 61, 99 %, 1410 MHz, 1755 MHz, 350.00 W\n";
+        let cards = cards(text);
+        assert_eq!(cards.len(), 1);
+        assert_eq!(cards[0].name.as_deref(), Some("NVIDIA H100 PCIe"));
+        assert_eq!(cards[0].sm_clock, NowAndMost { now: Some(Hertz(1410e6)), most: Some(Hertz(1755e6)) });
+        assert_eq!(
+            (cards[0].temperature, cards[0].power_limits.enforced),
+            (Some(Celsius(61.0)), Some(Watts(350.0)))
+        );
     }
 
     #[test]

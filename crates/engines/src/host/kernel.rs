@@ -1,5 +1,7 @@
 //! The kernel and the switches set on it.
 
+use intriage_case::Millis;
+
 use super::text;
 use super::window::Window;
 
@@ -10,6 +12,8 @@ pub struct Kernel {
     pub release: Option<String>,
     /// Its parameters at start; values that nobody needs to know are masked.
     pub command_line: Vec<String>,
+    /// When it started, on the wall clock.
+    pub booted: Option<Millis>,
     /// Whether pages are moved after the threads that use them.
     pub numa_balancing: Option<bool>,
     /// Kinds of IOMMU that are active, such as `dmar0`; empty where none is.
@@ -33,6 +37,7 @@ pub(super) fn read(window: Window<'_>) -> Kernel {
             .last("proc/cmdline")
             .map(|t| t.split_whitespace().map(str::to_owned).collect())
             .unwrap_or_default(),
+        booted: booted(window),
         numa_balancing: window
             .last("proc/sys/kernel/numa_balancing")
             .and_then(text::single)
@@ -41,6 +46,17 @@ pub(super) fn read(window: Window<'_>) -> Kernel {
             .last("listing/sys/class/iommu")
             .map(|t| t.lines().filter(|l| !l.is_empty()).map(str::to_owned).collect()),
     }
+}
+
+/// The kernel's own word, else what the machine has been up for before the snapshot.
+pub(super) fn booted(window: Window<'_>) -> Option<Millis> {
+    let said = window.last("proc/stat").and_then(|stat| text::number(stat, "btime"));
+    let said = said.filter(|seconds| *seconds > 0.0).map(|seconds| Millis((seconds * 1000.0) as u64));
+    said.or_else(|| {
+        let (at, up) = window.all("proc/uptime").last()?;
+        let seconds: f64 = up.split_whitespace().next()?.parse().ok().filter(|up| *up >= 0.0)?;
+        at.0.checked_sub((seconds * 1000.0) as u64).map(Millis)
+    })
 }
 
 #[cfg(test)]
@@ -59,5 +75,19 @@ mod tests {
         assert_eq!((kernel.parameter("iommu"), kernel.parameter("nosmt")), (Some("pt"), Some("")));
         assert_eq!((kernel.parameter("quiet"), kernel.numa_balancing), (None, Some(true)));
         assert_eq!(kernel.iommus, Some(vec![]));
+    }
+
+    #[test]
+    fn the_start_of_the_machine_is_the_kernels_word_or_counted_back() {
+        let booted = |files: &[(&str, &str)]| {
+            let mut snapshots = moment(files);
+            snapshots[0].at = Millis(1_794_782_144_000);
+            booted(Window::new(&snapshots))
+        };
+        assert_eq!(booted(&[("proc/stat", "cpu 1\nbtime 1794776647\n")]), Some(Millis(1_794_776_647_000)));
+        assert_eq!(booted(&[("proc/uptime", "5497.50 900.00\n")]), Some(Millis(1_794_776_646_500)));
+        for damaged in ["", "x 1", "-1 1", "1e30 1"] {
+            assert_eq!(booted(&[("proc/uptime", damaged)]), None, "{damaged}");
+        }
     }
 }

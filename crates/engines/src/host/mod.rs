@@ -8,6 +8,7 @@
 //! The parsers are our own: each needs a few lines of a text, keeps going where a line is damaged, and must not fail
 //! as a whole where one field is missing, which is what ready-made parsers of whole files do.
 
+mod answering;
 mod cgroup;
 mod cpu;
 mod disk;
@@ -30,7 +31,7 @@ mod text;
 mod thread;
 mod window;
 
-use intriage_case::{HostSnapshot, Seconds};
+use intriage_case::{HostSnapshot, Millis, Seconds};
 
 pub use cgroup::{Cgroup, CgroupVersion, CpuGroup, Hierarchy, Limit, MemoryGroup, hierarchies};
 pub use cpu::{Cpu, CpuUse};
@@ -57,6 +58,8 @@ use window::Window;
 pub struct Host {
     /// Time between the first and the last snapshot; `None` for a single one, which has no rates.
     pub window: Option<Seconds>,
+    /// When the first snapshot was made.
+    pub began: Option<Millis>,
     /// Snapshots it was read from.
     pub snapshots: usize,
     /// The kernel.
@@ -124,6 +127,7 @@ pub fn read_host(snapshots: &[HostSnapshot]) -> Option<Host> {
     let processes = process::read(window);
     Some(Host {
         window: window.length(),
+        began: snapshots.first().map(|snapshot| snapshot.at),
         snapshots: snapshots.len(),
         kernel: kernel::read(window),
         cpu: cpu::read(window),

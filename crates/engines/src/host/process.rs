@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use intriage_case::{Bytes, Events, PerSecond, Ratio};
+use intriage_case::{Bytes, Events, Millis, PerSecond, Ratio};
 
 use super::cgroup::{self, Cgroup};
 use super::memory::{self, Space};
 use super::serving::{Role, Serving, recognise_process};
 use super::thread::{self, ThreadUse};
 use super::window::{Increase, Window};
-use super::{numa, stat, text};
+use super::{kernel, numa, stat, text};
 
 /// One process of the server over the window.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +20,8 @@ pub struct ServingProcess {
     pub parent: Option<u32>,
     /// Whether the last snapshot still has it.
     pub running: bool,
+    /// When it started, on the wall clock.
+    pub started: Option<Millis>,
     /// What it is; `None` for a process the user named that no row of the table knows.
     pub serving: Option<Serving>,
     /// Its command line with secrets masked, or the title it gave itself.
@@ -105,6 +107,10 @@ fn one(window: Window<'_>, pid: u32) -> Option<ServingProcess> {
         pid,
         parent: Some(last.parent),
         running: window.snapshots().last().is_some_and(|s| s.text(&stat_name).is_some()),
+        started: kernel::booted(window).map(|boot| {
+            let after = (last.started as f64 / stat::TICKS_PER_SECOND * 1000.0) as u64;
+            Millis(boot.0.saturating_add(after))
+        }),
         serving: command_line.and_then(recognise_process),
         command_line: command_line.map(readable).filter(|c| !c.is_empty()),
         environment: environment(once("environ").unwrap_or_default()),

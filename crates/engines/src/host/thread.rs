@@ -65,7 +65,8 @@ fn one(window: Window<'_>, prefix: &str, tid: u32) -> Option<ThreadUse> {
         cpu: schedstat(|s| s.ran)
             .and_then(|i| i.share(1e9))
             .or_else(|| ticks.and_then(|i| i.share(stat::TICKS_PER_SECOND))),
-        run_queue_delay: schedstat(|s| s.waited).and_then(|i| i.share(1e9)),
+        // A wait that began before the window is counted whole when it ends.
+        run_queue_delay: schedstat(|s| s.waited).and_then(|i| i.share(1e9)).map(|s| Ratio(s.get().min(1.0))),
         voluntary_switches: count(&status, "voluntary_ctxt_switches"),
         involuntary_switches: count(&status, "nonvoluntary_ctxt_switches"),
         migrations: count(&file("sched"), "se.nr_migrations"),

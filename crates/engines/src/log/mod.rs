@@ -3,6 +3,7 @@
 //! The tables stand one a file by who writes the lines. All are looked for in every log, in one pass: an engine's log
 //! holds lines of NCCL and PyTorch, a journal those of the kernel.
 
+mod calendar;
 mod catalogue;
 mod kernel;
 mod kmsg;
@@ -26,6 +27,7 @@ mod vllm_host;
 mod wrapping;
 mod xids;
 
+pub use calendar::{LogClock, LogTime};
 pub use catalogue::{log_texts, periodic_lines, signatures};
 pub use kmsg::kernel_record;
 pub use meaning::Meaning;
@@ -33,7 +35,7 @@ pub use periodic::{Field, Periodic, Reading};
 pub use readings::{LogEvent, LogReadings};
 pub use series::LogSeries;
 pub use signature::{LogKind, Numbered, Signature, Wording};
-pub use stamp::LogClock;
 pub use xids::{Xid, XidFault};
 
+pub(crate) use calendar::Known;
 pub(crate) use read::read_logs;

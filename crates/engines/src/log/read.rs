@@ -2,29 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use intriage_case::{LogText, Millis, Source};
+use intriage_case::{LogText, Source};
 
+use super::calendar::{Calendar, Known};
 use super::catalogue::{ASKED, DUMPS, Target, catalogue};
 use super::line::{Line, answer_status, excerpt, number_behind};
 use super::readings::{LogEvent, LogReadings};
 use super::series::Collector;
-use super::signature::{Numbered, Signature};
-use super::stamp::{self, Calendar, Stamp};
+use super::signature::{LogKind, Numbered, Signature};
+use super::stamp::{self, Stamp};
 use super::wrapping::{Unwrapped, unwrap};
 use crate::config::{Asked, Config, Role, SettingValue, field_list, from_fields};
 use crate::dialect::Dialect;
 
-/// Reads the logs, adding settings in the dialect's words to `config`. `around` is when the case was collected.
+/// Reads the logs, adding settings in the dialect's words to `config`.
 pub(crate) fn read_logs<'a>(
     dialect: Option<&'a Dialect>,
     logs: impl IntoIterator<Item = &'a LogText>,
-    around: Option<Millis>,
+    known: Known,
     config: &mut Config,
 ) -> LogReadings {
     let mut readings = LogReadings::default();
     for log in logs {
         readings.present = true;
-        let mut found = Found::new(log, dialect, around);
+        let mut found = Found::new(log, dialect, known);
         let mut unwrapped = unwrap(&log.text);
         let text = std::mem::take(&mut unwrapped.text);
         catalogue().scanner.lines(&text, |line, texts| {
@@ -55,11 +56,11 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    fn new(log: &'a LogText, dialect: Option<&'a Dialect>, around: Option<Millis>) -> Self {
+    fn new(log: &'a LogText, dialect: Option<&'a Dialect>, known: Known) -> Self {
         Self {
             file: &log.name,
             dialect,
-            calendar: Calendar::new(around),
+            calendar: Calendar::new(known),
             events: BTreeMap::new(),
             answers: BTreeMap::new(),
             series: Collector::default(),
@@ -70,7 +71,7 @@ impl<'a> Found<'a> {
 
     fn take(&mut self, target: Target, line: Line<'_>, log: &mut Unwrapped<'_>) {
         match target {
-            Target::Signature(place, signature) => self.event(place, signature, line),
+            Target::Signature(place, signature) => self.event(place, signature, line, log),
             Target::Periodic(periodic) => {
                 if !periodic.without.is_empty() && line.text.contains(periodic.without) {
                     return;
@@ -102,7 +103,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    fn event(&mut self, place: usize, signature: &Signature, line: Line<'_>) {
+    fn event(&mut self, place: usize, signature: &Signature, line: Line<'_>, log: &mut Unwrapped<'_>) {
         if !signature.fits(line.text) {
             return;
         }
@@ -122,6 +123,7 @@ impl<'a> Found<'a> {
             line: line.number,
             last_line: line.number,
             count: 0,
+            written: None,
             excerpt: excerpt(line.text),
         });
         event.number = number;
@@ -131,6 +133,12 @@ impl<'a> Found<'a> {
         }
         event.last_line = line.number;
         event.count = event.count.saturating_add(1);
+        // A kernel's log reaches back for weeks; an engine's begins with the process, and has many more lines.
+        if signature.log == LogKind::Kernel {
+            let wrapped = log.written_at(line.number).map(Stamp::Full);
+            let stamp = wrapped.or_else(|| stamp::of_line(line.text));
+            event.written = stamp.and_then(|stamp| self.calendar.written(stamp));
+        }
     }
 
     /// Settings are stated in the order of the tables: of two equally good sources the first counts.
@@ -165,7 +173,7 @@ mod tests {
 
     fn read(text: &str) -> (LogReadings, Config) {
         let mut config = Config::default();
-        (read_logs(Some(dialect(Engine::Vllm)), &[log(text)], None, &mut config), config)
+        (read_logs(Some(dialect(Engine::Vllm)), &[log(text)], Known::default(), &mut config), config)
     }
 
     #[test]

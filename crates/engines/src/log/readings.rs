@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use intriage_case::{LogText, Series, Signal, Source};
 
+use super::calendar::{Known, LogTime};
 use super::line::number_behind;
 use super::meaning::Meaning;
 use super::read::read_logs;
@@ -12,7 +13,7 @@ use super::signature::LogKind;
 use crate::config::Config;
 
 /// A signature found in a log.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LogEvent {
     /// What it means.
     pub meaning: Meaning,
@@ -28,6 +29,8 @@ pub struct LogEvent {
     pub last_line: u32,
     /// How many lines carry it.
     pub count: u32,
+    /// When the last of them was written, where it is a kernel's and its date is known.
+    pub written: Option<LogTime>,
     /// The first such line, prefix removed and shortened.
     pub excerpt: String,
 }
@@ -60,7 +63,7 @@ pub struct LogReadings {
 impl LogReadings {
     /// What one log tells on its own: without an engine's settings, and without scrapes that would tell the year.
     pub fn of(log: &LogText) -> Self {
-        read_logs(None, std::slice::from_ref(log), None, &mut Config::default())
+        read_logs(None, std::slice::from_ref(log), Known::default(), &mut Config::default())
     }
 
     /// The first event of this meaning.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use intriage_case::{Aggregate, Millis, Series, Signal, Source};
 
+use super::calendar::LogClock;
 use super::line::{Line, number_behind};
 use super::periodic::{Field, Periodic, Reading};
-use super::stamp::LogClock;
 
 /// One signal of one engine, from the periodic lines of one log.
 ///

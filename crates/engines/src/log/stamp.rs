@@ -1,78 +1,27 @@
-//! When a line was written, from the stamps engines, libraries, journals and kernels put in front of it.
-//!
-//! Some leave the year out (vLLM: `11-15 02:26:49`, journals: `Nov 15 02:26:49`) and most the zone. A missing year is the
-//! one that brings the stamp nearest to the scrapes of the same case; a missing zone is taken for UTC, as containers have
-//! it. Without scrapes no year is known: times are then right among themselves only ([`LogClock::Undated`]).
+//! The stamps engines, libraries, journals and kernels put in front of a line. Some leave the year out (vLLM:
+//! `11-15 02:26:49`, journals: `Nov 15 02:26:49`) and most the zone; [`Calendar`](super::calendar::Calendar) makes
+//! instants of them.
 
 use intriage_case::Millis;
 
-const DAY: i64 = 86_400_000;
-/// The year of stamps whose year nobody tells: a leap year, so that every date exists.
-const UNDATED: i64 = 1972;
-/// The end of the year 9999: what lies behind it is no time of a scrape.
-const LAST: i64 = 253_402_300_800_000;
+/// Milliseconds of a day.
+pub(super) const DAY: i64 = 86_400_000;
 /// A stamp is looked for this far into a line.
 const PREFIX: usize = 96;
-
-/// What the times of a log are counted from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogClock {
-    /// The Unix epoch: the line tells its date, or the year was found from the scrapes.
-    Wall,
-    /// The first of January of an unknown year: right among themselves only.
-    Undated,
-    /// The start of the process (llama.cpp) or of the machine (kernel).
-    SinceStart,
-}
 
 /// A stamp as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stamp {
-    /// With its year.
+    /// With its year and its zone.
     Full(Millis),
+    /// With its year and without a zone, read as if it were UTC.
+    Zoneless(Millis),
     /// Month from 1, day from 1, milliseconds of the day.
     Yearless(u32, u32, i64),
-    /// Counted from the start of the process or the machine.
+    /// Counted from the start of the process.
     SinceStart(Millis),
-}
-
-/// Turns stamps of one log, in order, into instants.
-pub(super) struct Calendar {
-    around: Option<Millis>,
-    year: i64,
-    last: i64,
-}
-
-impl Calendar {
-    /// For a log of a case whose scrapes were made around this instant.
-    pub(super) const fn new(around: Option<Millis>) -> Self {
-        Self { around, year: UNDATED, last: 0 }
-    }
-
-    /// The instant of a stamp.
-    pub(super) fn instant(&mut self, stamp: Stamp) -> (Millis, LogClock) {
-        match stamp {
-            Stamp::Full(at) => (at, LogClock::Wall),
-            Stamp::SinceStart(at) => (at, LogClock::SinceStart),
-            Stamp::Yearless(month, day, of_day) => {
-                let in_year = |year: i64| days(year, month, day) * DAY + of_day;
-                if let Some(around) =
-                    self.around.and_then(|at| i64::try_from(at.0).ok()).filter(|at| *at < LAST)
-                {
-                    let year = 1970 + around / (365 * DAY + DAY / 4);
-                    let nearest =
-                        (year - 1..=year + 1).map(in_year).min_by_key(|at| (at - around).unsigned_abs());
-                    return (Millis(nearest.unwrap_or_default().max(0) as u64), LogClock::Wall);
-                }
-                // From December to January: half a year back is a year forward.
-                if in_year(self.year) < self.last - 183 * DAY {
-                    self.year += 1;
-                }
-                self.last = in_year(self.year);
-                (Millis((self.last - days(UNDATED, 1, 1) * DAY) as u64), LogClock::Undated)
-            }
-        }
-    }
+    /// Counted from the start of the machine.
+    SinceBoot(Millis),
 }
 
 /// The stamp of a line: at its start, else the first one in its prefix.
@@ -89,25 +38,29 @@ pub(super) fn of_line(line: &str) -> Option<Stamp> {
         })
         .find_map(|at| {
             let rest = &bytes[at..];
-            full(rest).map(Stamp::Full).or_else(|| month_and_day(rest))
+            date_and_time(rest).map(|(stamp, _)| stamp).or_else(|| month_and_day(rest))
         })
 }
 
 /// The stamp a line begins with, and where it ends.
 pub(super) fn leading(line: &str) -> Option<(Stamp, usize)> {
     let bytes = line.as_bytes();
-    if let Some((at, end)) = date_and_time(bytes) {
-        return Some((Stamp::Full(at), end));
-    }
-    named_month(bytes).or_else(|| since_start(bytes)).or_else(|| since_boot(line))
+    date_and_time(bytes)
+        .or_else(|| named_month(bytes))
+        .or_else(|| since_start(bytes))
+        .or_else(|| since_boot(line))
+        .or_else(|| human_time(line))
 }
 
 /// `2026-11-15T02:26:49.123Z` at the start of these bytes; also with a blank, a comma or an offset.
 pub(super) fn full(bytes: &[u8]) -> Option<Millis> {
-    date_and_time(bytes).map(|(at, _)| at)
+    match date_and_time(bytes)?.0 {
+        Stamp::Full(at) | Stamp::Zoneless(at) => Some(at),
+        _ => None,
+    }
 }
 
-fn date_and_time(bytes: &[u8]) -> Option<(Millis, usize)> {
+fn date_and_time(bytes: &[u8]) -> Option<(Stamp, usize)> {
     let year = i64::from(number(bytes, 0, 4)?);
     let (month, day) = date(bytes, 5)?;
     if bytes[4] != b'-' || !matches!(bytes.get(10)?, b'T' | b' ') {
@@ -115,6 +68,7 @@ fn date_and_time(bytes: &[u8]) -> Option<(Millis, usize)> {
     }
     let (of_day, mut end) = time(bytes, 11)?;
     let mut at = days(year, month, day) * DAY + of_day;
+    let mut zoned = true;
     match bytes.get(end) {
         Some(b'Z') => end += 1,
         Some(sign @ (b'+' | b'-')) => {
@@ -125,9 +79,10 @@ fn date_and_time(bytes: &[u8]) -> Option<(Millis, usize)> {
             at -= if *sign == b'+' { offset } else { -offset };
             end += 5 + colon;
         }
-        _ => {}
+        _ => zoned = false,
     }
-    Some((Millis(u64::try_from(at).ok()?), end))
+    let at = Millis(u64::try_from(at).ok()?);
+    Some((if zoned { Stamp::Full(at) } else { Stamp::Zoneless(at) }, end))
 }
 
 /// `11-15 02:26:49` at the start of these bytes.
@@ -166,7 +121,18 @@ fn since_boot(line: &str) -> Option<(Stamp, usize)> {
     let (seconds, fraction) = inside.trim_start().split_once('.')?;
     let micros = (fraction.len() == 6).then(|| number(fraction.as_bytes(), 0, 6))??;
     let at = seconds.parse::<u64>().ok()?.checked_mul(1000)?.checked_add(u64::from(micros / 1000))?;
-    Some((Stamp::SinceStart(Millis(at)), inside.len() + 2))
+    Some((Stamp::SinceBoot(Millis(at)), inside.len() + 2))
+}
+
+/// `dmesg -T`: `[Sun Nov 15 02:26:49 2026]`, in the zone of the machine.
+fn human_time(line: &str) -> Option<(Stamp, usize)> {
+    let (inside, _) = line.strip_prefix('[')?.split_once(']')?;
+    // The day of the week says nothing that the date does not.
+    let rest = inside.get(4..).filter(|_| inside.as_bytes()[3] == b' ')?;
+    let (Stamp::Yearless(month, day, of_day), end) = named_month(rest.as_bytes())? else { return None };
+    let year = rest.get(end..)?.trim().parse::<i64>().ok().filter(|year| (1970..10_000).contains(year))?;
+    let at = u64::try_from(days(year, month, day) * DAY + of_day).ok()?;
+    Some((Stamp::Zoneless(Millis(at)), inside.len() + 2))
 }
 
 /// `MM-DD` at this place.
@@ -204,7 +170,7 @@ fn number(bytes: &[u8], at: usize, digits: usize) -> Option<u32> {
 }
 
 /// Days from the Unix epoch to a date of the Gregorian calendar, counted in years that begin in March.
-fn days(year: i64, month: u32, day: u32) -> i64 {
+pub(super) fn days(year: i64, month: u32, day: u32) -> i64 {
     let year = year - i64::from(month <= 2);
     let month = i64::from((month + 9) % 12);
     let leaps = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
@@ -215,6 +181,7 @@ fn days(year: i64, month: u32, day: u32) -> i64 {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::calendar::{Calendar, Known};
     use super::*;
 
     const AT: Millis = Millis(1_794_709_609_000);
@@ -233,39 +200,30 @@ mod tests {
                 Stamp::Yearless(11, 15, OF_DAY),
             ),
             ("INFO 11-15 02:26:49 [metrics.py:486] Avg", Stamp::Yearless(11, 15, OF_DAY)),
-            ("[2026-11-15 02:26:49 TP0] Decode batch", Stamp::Full(AT)),
+            ("[2026-11-15 02:26:49 TP0] Decode batch", Stamp::Zoneless(AT)),
             ("2026-11-15T02:26:49Z x", Stamp::Full(AT)),
             ("2026-11-15T04:26:49.000+02:00 x", Stamp::Full(AT)),
-            ("(EngineCore pid=5) 2026-11-15 02:26:49,000 - INFO - a", Stamp::Full(AT)),
+            ("(EngineCore pid=5) 2026-11-15 02:26:49,000 - INFO - a", Stamp::Zoneless(AT)),
             ("Nov 15 02:26:49 host vllm[1]: x", Stamp::Yearless(11, 15, OF_DAY)),
             ("0.03.803.226 I slot print_timing", Stamp::SinceStart(Millis(3803))),
             ("12.03.803.226 I slot print_timing", Stamp::SinceStart(Millis(723_803))),
-            ("[   12.345678] Xid 79", Stamp::SinceStart(Millis(12_345))),
+            ("[   12.345678] Xid 79", Stamp::SinceBoot(Millis(12_345))),
+            ("[Sun Nov 15 02:26:49 2026] Xid 79", Stamp::Zoneless(AT)),
+            ("[Sun Nov  1 02:26:49 2026] Xid 79", Stamp::Zoneless(Millis(AT.0 - 14 * 86_400_000))),
         ] {
             assert_eq!(of_line(line), Some(stamp), "{line}");
         }
-        for line in ["INFO:     127.0.0.1:1 - \"POST", "", "99-99 02:26:49", "-11-15 02:26:49", "1.2.3.4 x"] {
+        for line in [
+            "INFO:     127.0.0.1:1 - \"POST",
+            "",
+            "[Sun Nov 15 02:26:49 x]",
+            "[é",
+            "99-99 02:26:49",
+            "-11-15 02:26:49",
+            "1.2.3.4 x",
+        ] {
             assert_eq!(of_line(line), None, "{line}");
         }
-    }
-
-    #[test]
-    fn a_missing_year_is_the_one_nearest_to_the_scrapes() {
-        let mut calendar = Calendar::new(Some(AT));
-        assert_eq!(calendar.instant(Stamp::Yearless(11, 15, OF_DAY)), (AT, LogClock::Wall));
-        // The scrapes were made on New Year's Day; the log began the day before.
-        let mut calendar = Calendar::new(Some(Millis((days(2027, 1, 1) * DAY) as u64)));
-        let eve = Millis((days(2026, 12, 31) * DAY) as u64);
-        assert_eq!(calendar.instant(Stamp::Yearless(12, 31, 0)), (eve, LogClock::Wall));
-    }
-
-    #[test]
-    fn without_a_year_times_are_right_among_themselves_over_new_year() {
-        let mut calendar = Calendar::new(None);
-        let (before, clock) = calendar.instant(Stamp::Yearless(12, 31, DAY - 1000));
-        let (after, _) = calendar.instant(Stamp::Yearless(1, 1, 1000));
-        assert_eq!(clock, LogClock::Undated);
-        assert_eq!(after.since(before).get(), 2.0);
     }
 
     proptest! {
@@ -274,8 +232,10 @@ mod tests {
             let _ = of_line(&line);
             for stamp in stamps {
                 if let Some(stamp) = of_line(&stamp) {
-                    let _ = Calendar::new(Some(Millis(u64::MAX))).instant(stamp);
-                    let _ = Calendar::new(None).instant(stamp);
+                    for around in [None, Some(Millis(u64::MAX))] {
+                        let mut calendar = Calendar::new(Known { around, booted: around });
+                        let _ = (calendar.instant(stamp), calendar.written(stamp));
+                    }
                 }
             }
         }

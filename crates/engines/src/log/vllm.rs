@@ -1,4 +1,4 @@
-//! vLLM's lines.
+//! vLLM's lines. First releases were read off its tags up to 0.27.1; a row without one is older than 0.4, or its words are put together.
 
 use super::signature::{LogKind, Numbered, Signature, Wording};
 use crate::Engine;
@@ -25,12 +25,12 @@ const PARALLEL: &str = "(EngineCore pid=5722) INFO 11-15 07:16:58 [parallel_stat
 
 pub(super) const SIGNATURES: &[Signature] = &[
     // The process.
-    row(EngineDied, "died unexpectedly").from(
+    row(EngineDied, "died unexpectedly").since("0.8.5").from(
         Wording::Recording("lab/killed/server.log"),
         "(EngineCore pid=24796) ERROR 11-15 06:25:31 [multiproc_executor.py:315] Worker proc VllmWorker-0 died unexpectedly (exit code: -9), shutting down executor.",
         "(EngineCore pid=24796) INFO 11-15 06:25:31 [multiproc_executor.py:486] [shutdown] Executor: all workers exited gracefully",
     ),
-    row(EngineDied, "EngineCore encountered a fatal error").from(
+    row(EngineDied, "EngineCore encountered a fatal error").since("0.8.5").from(
         Wording::Recording("lab/killed/server.log"),
         "(EngineCore pid=24796) ERROR 11-15 06:25:31 [core.py:1512] EngineCore encountered a fatal error.",
         STOPS,
@@ -41,22 +41,22 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "(APIServer pid=1515) ERROR 11-15 07:12:13 [async_llm.py:704] vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace (above) for the root cause.",
         REFUSES,
     ),
-    row(EngineDied, "AsyncLLM output_handler failed").from(
+    row(EngineDied, "AsyncLLM output_handler failed").since("0.8.5").from(
         Wording::Recording("h200/vllm-h200-killed/server.log"),
         "(APIServer pid=1515) ERROR 11-15 07:12:13 [async_llm.py:704] AsyncLLM output_handler failed.",
         "(APIServer pid=22793) ERROR 11-15 06:23:21 [serving.py:929] Error in chat completion stream generator.",
     ),
-    row(EngineDied, "EngineCore failed to start").from(
+    row(EngineDied, "EngineCore failed to start").since("0.8.5").from(
         Wording::Knowledge(LINES),
         "ERROR 05-09 00:49:33 [core.py:489] EngineCore failed to start.",
         STOPS,
     ),
-    row(EngineDied, "Engine core initialization failed").from(
+    row(EngineDied, "Engine core initialization failed").since("0.8.4").from(
         Wording::Knowledge(LINES),
         "Engine core initialization failed.",
         "(EngineCore pid=5722) INFO 11-15 07:17:04 [core.py:402] init engine (profile, create kv cache, warmup model) took 0.54 s",
     ),
-    row(EngineDied, "engine core exited unexpectedly").from(
+    row(EngineDied, "engine core exited unexpectedly").since("0.23.0").from(
         Wording::Knowledge(LINES),
         "[shutdown] MPClient: engine core exited unexpectedly",
         "(APIServer pid=1232) INFO 11-15 02:46:30 [core_client.py:630] [shutdown] MPClient: stopping engine manager",
@@ -66,7 +66,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "AsyncEngineDeadError: Background loop … errored",
         "Background loop is running",
     ),
-    row(CrashDump, "Dumping input data for V1 LLM engine").from(
+    row(CrashDump, "Dumping input data for V1 LLM engine").since("0.9.2").from(
         Wording::Recording("lab/killed/server.log"),
         "(EngineCore pid=24796) ERROR 11-15 06:25:31 [dump_input.py:72] Dumping input data for V1 LLM engine (v0.32.0) with config: model='smollm2-135m', speculative_config=None, tokenizer='smollm2-135m'",
         "(EngineCore pid=5722) INFO 11-15 07:16:58 [core.py:120] Initializing a V1 LLM engine (v0.32.0) with config: model='l8b'",
@@ -81,12 +81,12 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "(EngineCore pid=26917) INFO 11-15 06:27:30 [scheduler.py:2756] setting pause state to PAUSED_NEW",
         "(EngineCore pid=26917) INFO 11-15 06:27:40 [scheduler.py:2756] setting pause state to UNPAUSED",
     ),
-    row(ShuttingDown, "[shutdown] API server: shutdown triggered").from(
+    row(ShuttingDown, "[shutdown] API server: shutdown triggered").since("0.23.0").from(
         Wording::Recording("recordings/vllm-cpu-healthy/server.log"),
         "(APIServer pid=1232) INFO 11-15 02:46:30 [launcher.py:254] [shutdown] API server: shutdown triggered",
         "(APIServer pid=1232) INFO 11-15 02:46:30 [launcher.py:254] [shutdown] API server: engine client stopped",
     ),
-    row(KilledAtShutdown, "force killing remaining processes").from(
+    row(KilledAtShutdown, "force killing remaining processes").since("0.23.0").from(
         Wording::Recording("lab/killed/server.log"),
         "(APIServer pid=24528) WARNING 11-15 06:25:32 [utils.py:648] [shutdown] Process manager: force killing remaining processes count=1",
         "(APIServer pid=1232) INFO 11-15 02:46:30 [utils.py:640] [shutdown] Process manager: send sigterm to process EngineCore",
@@ -97,7 +97,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "ValueError: No available memory for the cache blocks. Try increasing",
         "(EngineCore pid=5722) INFO 11-15 07:17:02 [gpu_worker.py:560] Available KV cache memory: 113.72 GiB",
     ),
-    row(NoRoomForKv, "To serve at least one request with the model").from(
+    row(NoRoomForKv, "To serve at least one request with the model").since("0.7.0").from(
         Wording::Knowledge(LINES),
         "ValueError: To serve at least one request with the model's max seq len (131072), (16.00 GiB KV cache is needed, which is larger than the available KV cache memory (7.63 GiB).",
         "(EngineCore pid=5722) INFO 11-15 07:17:02 [kv_cache_utils.py:2177] Maximum concurrency for 8,192 tokens per request: 113.66x",
@@ -112,7 +112,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "Error in memory profiling. Initial free memory 70.1 GiB",
         ACCOUNT,
     ),
-    row(KvPoolForced, "Overriding num_gpu_blocks=").from(
+    row(KvPoolForced, "Overriding num_gpu_blocks=").since("0.4.2").from(
         Wording::Recording("h200/vllm-h200-kv1200/server.log"),
         BLOCKS,
         "(EngineCore pid=5722) INFO 11-15 07:17:02 [kv_cache_utils.py:2177] GPU KV cache size: 931,104 tokens",
@@ -129,27 +129,27 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "total_num_cumulative_preemption=0",
     ),
     // Speed.
-    row(GraphsOff, "Enforce eager set, disabling torch.compile").from(
+    row(GraphsOff, "Enforce eager set, disabling torch.compile").since("0.17.0").from(
         Wording::Recording("h200/vllm-h200-eager8/server.log"),
         "(APIServer pid=5545) WARNING 11-15 07:16:41 [vllm.py:1163] Enforce eager set, disabling torch.compile and CUDAGraphs. This is equivalent to setting -cc.mode=none -cc.cudagraph_mode=none",
         "(EngineCore pid=5722) INFO 11-15 07:17:02 [monitor.py:81] torch.compile took 9.31 s in total",
     ),
-    row(GraphsOff, "Cudagraph is disabled under eager mode").from(
+    row(GraphsOff, "Cudagraph is disabled under eager mode").since("0.10.1").from(
         Wording::Recording("h200/vllm-h200-eager8/server.log"),
         "(APIServer pid=5545) INFO 11-15 07:16:41 [vllm.py:1392] Cudagraph is disabled under eager mode",
         "(EngineCore pid=5722) INFO 11-15 07:17:02 [model_runner.py:512] Graph capturing finished in 3 secs, took 0.57 GiB",
     ),
-    row(CompileOff, "Inductor compilation was disabled by user settings").from(
+    row(CompileOff, "Inductor compilation was disabled by user settings").since("0.12.0").from(
         Wording::Recording("h200/vllm-h200-eager8/server.log"),
         "(APIServer pid=5545) WARNING 11-15 07:16:41 [vllm.py:1213] Inductor compilation was disabled by user settings, optimizations settings that are only active during inductor compilation will be ignored.",
         "(EngineCore pid=5722) INFO 11-15 07:17:02 [monitor.py:81] torch.compile took 9.31 s in total",
     ),
-    row(KernelFallback, "does not have native support for FP8").from(
+    row(KernelFallback, "does not have native support for FP8").since("0.5.1").from(
         Wording::Knowledge(LINES),
         "Your GPU does not have native support for FP8 computation but",
         TACTICS,
     ),
-    row(KernelFallback, "does not have native support for FP4").from(
+    row(KernelFallback, "does not have native support for FP4").since("0.9.0").from(
         Wording::Knowledge(LINES),
         "Your GPU does not have native support for FP4 computation but",
         TACTICS,
@@ -159,27 +159,27 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "awq quantization is not fully optimized yet. The speed can be slower than non-quantized models",
         TACTICS,
     ),
-    row(MoeConfigDefault, "Using default MoE config").from(
+    row(MoeConfigDefault, "Using default MoE config").since("0.6.3").from(
         Wording::Incident("vllm-project/vllm#44688"),
         "Using default MoE config. Performance might be sub-optimal!",
         TACTICS,
     ),
-    row(PartFallback, "requires Triton; using the").from(
+    row(PartFallback, "requires Triton; using the").since("0.22.0").from(
         Wording::Recording("lab/frozen/server.log"),
         RUNNER,
         "(EngineCore pid=5722) INFO 11-15 07:16:58 [gpu_worker.py:301] Using V2 Model Runner",
     ),
-    row(LibraryMissing, "is not found in LD_PRELOAD").from(
+    row(LibraryMissing, "is not found in LD_PRELOAD").since("0.18.0").from(
         Wording::Recording("lab/frozen/server.log"),
         "(Worker pid=30029) WARNING 11-15 06:28:46 [cpu_worker.py:114] libtcmalloc is not found in LD_PRELOAD. For best performance, please follow the section `set LD_PRELOAD` in https://docs.vllm.ai/en/latest/getting_started/installation/cpu/ to setup required pre-loaded libraries.",
         "LD_PRELOAD=/usr/lib/libtcmalloc.so.4",
     ),
-    row(Compiling, "JIT compilation during inference").from(
+    row(Compiling, "JIT compilation during inference").since("0.21.0").from(
         Wording::Knowledge("diagnosis-peers.md, symptom splits"),
         "jit_monitor: Triton kernel JIT compilation during inference",
         MONITOR,
     ),
-    row(Compiling, "This causes a latency spike; consider extending warmup").from(
+    row(Compiling, "This causes a latency spike; consider extending warmup").since("0.21.0").from(
         Wording::Incident("syv-ai/qwen38-27b-rtx3090#155"),
         "jit_monitor: This causes a latency spike; consider extending warmup",
         MONITOR,
@@ -195,7 +195,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         PARALLEL,
     ),
     // Settings.
-    row(FlagOverridden, "is not supported by the V1 Engine. Falling back to V0").since("0.7.1").until("0.10.2").from(
+    row(FlagOverridden, "is not supported by the V1 Engine. Falling back to V0").since("0.8.0").until("0.11.0").from(
         Wording::Incident("vllm-project/vllm#18115"),
         "--preemption-mode is not supported by the V1 Engine. Falling back to V0.",
         TACTICS,
@@ -205,8 +205,8 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "attention block size forced to 784 tokens (requested 16)",
         BLOCKS,
     ),
-    row(VariableUnknown, "Unknown vLLM environment variable detected: ").from(
-        Wording::Recording("lab/kvoverridden/server.log"),
+    row(VariableUnknown, "Unknown vLLM environment variable detected: ").since("0.17.0").from(
+        Wording::Code("vllm-project/vllm:vllm/platforms/interface.py"),
         "(APIServer pid=31967) WARNING 11-16 01:27:43 [interface.py:1457] Unknown vLLM environment variable detected: VLLM_MADE_UP_SETTING",
         "Set the environment variable VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 to allow it",
     ),
@@ -215,12 +215,12 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "Auto-fit max_model_len: reduced from 131072 to 65536",
         "(APIServer pid=5545) INFO 11-15 07:16:41 [model.py:1745] Using max model len 8192",
     ),
-    row(DtypeChanged, "Reset SSM cache type to").from(
+    row(DtypeChanged, "Reset SSM cache type to").since("0.26.0").from(
         Wording::Recording("recordings/vllm-cpu-healthy/server.log"),
         "(APIServer pid=1232) WARNING 11-15 02:44:55 [cpu.py:317] Reset SSM cache type to float32 for accelerated GDN mamba backend 'none'.",
         "(EngineCore pid=29839) INFO 11-15 06:28:48 [utils.py:301] Using LBHNC KV cache layout.",
     ),
-    row(SamplingOverridden, "sampling parameters have been overridden").since("0.8.5").from(
+    row(SamplingOverridden, "sampling parameters have been overridden").since("0.8.2").from(
         Wording::Knowledge(LINES),
         "Default sampling parameters have been overridden by the model's",
         BLOCKS,
@@ -240,12 +240,12 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "without guided_decoding_backend: guided_decoding=None in the request log",
         "guided_decoding_backend: xgrammar",
     ),
-    row(StatsOff, "disabling stats logging").from(
+    row(StatsOff, "disabling stats logging").since("0.10.2").from(
         Wording::Knowledge(LINES),
         "AsyncLLM created with api_server_count more than 1; disabling stats logging to avoid incomplete stats.",
         "(APIServer pid=5545) INFO 11-15 07:16:41 [api_server.py:210] Supported tasks: ['generate']",
     ),
-    row(DevelopmentEndpoints, "Development endpoints are enabled!").from(
+    row(DevelopmentEndpoints, "Development endpoints are enabled!").since("0.9.2").from(
         Wording::Recording("lab/paused/server.log"),
         "(APIServer pid=26546) WARNING 11-15 06:27:01 [__init__.py:44] SECURITY WARNING: Development endpoints are enabled! This should NOT be used in production!",
         "(APIServer pid=28702) INFO 11-15 06:28:56 [factories.py:210] Scale-out endpoints are disabled. Restart vllm serve with --enable-scale-out to enable them.",

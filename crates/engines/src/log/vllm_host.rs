@@ -13,17 +13,17 @@ const CHUNKED: &str = "(APIServer pid=5545) INFO 11-15 07:16:41 [scheduler.py:25
 
 pub(super) const SIGNATURES: &[Signature] = &[
     // Weights and transfers.
-    row(WeightsLoaded, "Loading weights took").from(
+    row(WeightsLoaded, "Loading weights took").since("0.8.0").from(
         Wording::Recording("lab/frozen/server.log"),
         "(Worker pid=30029) INFO 11-15 06:28:47 [default_loader.py:501] Loading weights took 0.38 seconds",
         "Loading safetensors checkpoint shards:   0% Completed | 0/1 [00:00<?, ?it/s]",
     ),
-    row(CheckpointStorage, "Filesystem type for checkpoints:").from(
+    row(CheckpointStorage, "Filesystem type for checkpoints:").since("0.20.0").from(
         Wording::Recording("lab/frozen/server.log"),
         "(Worker pid=30029) INFO 11-15 06:28:46 [weight_utils.py:1108] Filesystem type for checkpoints: EXT4. Checkpoint size: 0.25 GiB. Available RAM: 21.31 GiB.",
         "Loading safetensors checkpoint shards:   0% Completed | 0/1 [00:00<?, ?it/s]",
     ),
-    row(ModelLoaded, "Model loading took").from(
+    row(ModelLoaded, "Model loading took").since("0.8.0").from(
         Wording::Knowledge("engines.md 1.7"),
         "Model loading took 14.99 GiB memory and 512.30 seconds",
         "(Worker pid=30029) INFO 11-15 06:28:47 [default_loader.py:501] Loading weights took 0.38 seconds",
@@ -45,13 +45,13 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "0.03.803.294 I slot print_timing: id  3 | task 2 |       total time =    1507.86 ms /    49 tokens",
     ),
     // Every ten seconds of a server that hands its KV cache over; the first part of the line has how long one took.
-    row(KvTransferRate, "Throughput (MB/s)=").with("KV Transfer metrics: ").numbered(Numbered::Amount).from(
+    row(KvTransferRate, "Throughput (MB/s)=").with("KV Transfer metrics: ").numbered(Numbered::Amount).since("0.11.1").from(
         Wording::Code("vllm-project/vllm:vllm/distributed/kv_transfer/kv_connector/v1/nixl/stats.py"),
         "(APIServer pid=9) INFO 08-17 02:47:32 [metrics.py:103] KV Transfer metrics: Num successful transfers=64, Avg xfer time (ms)=38.7, P90 xfer time (ms)=61.2, Avg post time (ms)=6.7, P90 post time (ms)=9.1, Avg MB per transfer=167.0, Throughput (MB/s)=4319.1, Avg number of descriptors=1785.0",
         "(APIServer pid=9) INFO 08-17 02:47:32 [metrics.py:103] KV Transfer metrics: Num successful transfers=0, Avg xfer time (ms)=0, P90 xfer time (ms)=0, Avg post time (ms)=0, P90 post time (ms)=0, Avg MB per transfer=0, Throughput (MB/s)=0, Avg number of descriptors=0",
     ),
     // The host.
-    row(FileLimitLow, "Found ulimit of").from(
+    row(FileLimitLow, "Found ulimit of").since("0.6.6").from(
         Wording::Recording("h200/vllm-h200-eager8/server.log"),
         ULIMIT,
         "OSError: [Errno 24] Too many open files",
@@ -66,7 +66,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "(EngineCore pid=29839) INFO 11-15 06:28:48 [torch_utils.py:295] Reducing Torch threads from 2 to 1 for serving. Set OMP_NUM_THREADS in the external environment to override.",
         CHUNKED,
     ),
-    row(ThreadsBound, "VLLM_CPU_OMP_THREADS_BIND=").from(
+    row(ThreadsBound, "VLLM_CPU_OMP_THREADS_BIND=").since("0.21.0").from(
         Wording::Recording("lab/frozen/server.log"),
         "(EngineCore pid=29839) INFO 11-15 06:28:36 [ompmultiprocessing.py:185] \tVLLM_CPU_OMP_THREADS_BIND='auto', auto_setup=True, skip_setup=False",
         "(EngineCore pid=29839) INFO 11-15 06:28:36 [ompmultiprocessing.py:185] \tlocal_rank=0, core ids=[0]",

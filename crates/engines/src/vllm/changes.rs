@@ -46,6 +46,7 @@ const NUMBERED: &[Numbered] = &[
 ];
 
 /// A change that is no number of that table: first release with the new one (engines.md 1.6 to 1.8).
+/// Memory fraction, generation config, request log and cascade attention were seen to change in its tags.
 struct Named {
     since: &'static str,
     setting: Option<Setting>,

@@ -1,4 +1,4 @@
-//! vLLM's environment variables that set what a flag sets, and those it stopped reading (engines.md 1.8).
+//! vLLM's environment variables that set what a flag sets, and those it stopped reading.
 
 use crate::Setting;
 use crate::config::{VariableChange, VariableRow};
@@ -14,10 +14,11 @@ const fn gone(name: &'static str, gone_in: &'static str, instead: &'static str) 
     VariableChange { name, gone_in, instead }
 }
 
+/// The first release whose `envs.py` lacks it, by its tags; the last row by the package of 0.32.0, as 0.27.1 still has it.
 pub(super) const GONE: &[VariableChange] = &[
-    gone("VLLM_USE_V1", "0.12.0", ""),
-    gone("VLLM_ATTENTION_BACKEND", "0.16.0", "--attention-backend"),
+    gone("VLLM_USE_V1", "0.11.1", ""),
+    gone("VLLM_ATTENTION_BACKEND", "0.15.0", "--attention-backend"),
     gone("VLLM_NIXL_ABORT_REQUEST_TIMEOUT", "0.22.0", ""),
-    gone("VLLM_RPC_TIMEOUT", "0.24.0", ""),
+    gone("VLLM_RPC_TIMEOUT", "0.23.0", ""),
     gone("VLLM_ENGINE_ITERATION_TIMEOUT_S", "0.32.0", ""),
 ];

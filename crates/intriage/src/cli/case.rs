@@ -33,7 +33,7 @@ Examples:
 const DIFF_EXAMPLES: &str = "\
 Compares engine and version, settings in force, the model's files (template, tokenizer, sampling, dtype), GPUs, the
 machine, what the server is allowed, and what was measured. What only one case looked at is said, and is no difference.
-Exit code 0 when nothing differs, 1 when something does.
+Exit code 0 when nothing differs, 1 when something does, 3 when nothing could be compared.
 
 Examples:
   intriage case diff yesterday.case today.case

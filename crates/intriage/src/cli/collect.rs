@@ -62,9 +62,9 @@ pub(crate) struct CollectArgs {
     /// Most time one scrape may take.
     #[arg(long, value_parser = duration, default_value = "5s")]
     pub(crate) timeout: Duration,
-    /// The case file.
-    #[arg(long, value_name = "FILE", default_value = "intriage.case")]
-    pub(crate) save: PathBuf,
+    /// The case file; without it intriage.case, or a numbered one where that is taken.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) access: AccessArgs,
 }

@@ -17,6 +17,10 @@ pub(super) fn access(args: &AccessArgs) -> Result<Access, Failure> {
     if let Some(path) = &args.bearer_token_file {
         let token = std::fs::read_to_string(path)
             .map_err(|e| Failure::File { path: path.display().to_string(), why: e.to_string() })?;
+        if token.trim().is_empty() || token.trim().contains(char::is_whitespace) {
+            let why = "expected one bearer token: one word on one line".to_owned();
+            return Err(Failure::File { path: path.display().to_string(), why });
+        }
         headers.push(bearer(&token));
     }
     Ok(Access { headers, ca_file: args.ca_file.clone(), insecure: args.insecure })

@@ -36,6 +36,11 @@ pub(super) fn path(window: Duration) -> Budget {
     of(window + GRACE, 8 << 20)
 }
 
+/// How long those probes go on, so that what they saw is there before their budget is used up.
+pub(super) fn path_time(window: Duration) -> Duration {
+    window + GRACE.saturating_sub(Duration::from_millis(500))
+}
+
 /// A model's files.
 pub(super) fn model() -> Budget {
     of(MODEL_TIME, 4 << 20)

@@ -4,16 +4,16 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use intriage_case::{Bytes, Case, Collected, Gathered, Target};
-use intriage_observe::{Address, Limits, Watch, read_manifest, redacted};
+use intriage_observe::{Address, Limits, PathPlan, Watch, read_manifest, redacted};
 use intriage_report::inventory_text;
 
 use super::access::access;
 use super::budgets;
 use super::collecting::{Collecting, Logs, sources};
-use super::keeping::{can_save, keep, redactor};
+use super::keeping::{can_save, free_name, keep, redactor};
 use super::machine::Looking;
 use super::print;
-use super::watching::watching;
+use super::watching::{end_when_asked, watching};
 use super::ways::{self, Probing};
 use crate::cli::CollectArgs;
 use crate::failure::{Failure, Outcome};
@@ -30,7 +30,8 @@ pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
                 .into(),
         ));
     }
-    can_save(&args.save)?;
+    let save = args.save.clone().unwrap_or_else(free_name);
+    can_save(&save)?;
     let sources = sources(&args.log)?;
     let hops = ways::hops(&args.via)?;
     if !hops.is_empty() && args.target.is_none() {
@@ -46,11 +47,12 @@ pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
         redactor = redactor.keep_prompts();
     }
     let began = Instant::now();
-    let looking = Looking::start(args.host, &args.gpu)?;
+    let looking = Looking::start(args.host, &args.gpu, Some(args.window))?;
     let watched = address.is_some() || looking.watches();
     let logs = Logs::start(sources, args.max_log, if watched { args.window } else { Duration::ZERO });
     let model = Collecting::model(args.model_path.as_deref(), args.host);
-    let probing = address.as_ref().and_then(|direct| Probing::start(direct, hops, &access, None));
+    let plan = PathPlan::within(budgets::path_time(args.window));
+    let probing = address.as_ref().and_then(|direct| Probing::start(direct, hops, &access, plan));
     let mut case = if let Some(address) = address {
         server(&Watch {
             address,
@@ -72,6 +74,7 @@ pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
     if let Some(probing) = probing {
         probing.finish_within(budgets::path(args.window), began, &mut case);
     }
+    end_when_asked();
     if let Some(model) = model {
         model.finish(&mut case);
     }
@@ -87,7 +90,7 @@ pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
     if !case.collected.iter().any(|c| !matches!(c.outcome, Gathered::Skipped { .. })) {
         return Err(Failure::NothingCollected);
     }
-    keep(&case, &redactor, &args.save)?;
+    keep(&case, &redactor, &save)?;
     Ok(Outcome::Fine)
 }
 

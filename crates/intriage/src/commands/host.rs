@@ -18,7 +18,7 @@ pub(crate) fn run(args: &HostArgs) -> Result<Outcome, Failure> {
     }
     let mut case = Case { target: Target { name: "this machine".into() }, ..Case::default() };
     anstream::eprintln!("looking at this machine for {} s", args.window.as_secs_f64());
-    let looking = Looking::start(true, &args.gpu)?;
+    let looking = Looking::start(true, &args.gpu, None)?;
     std::thread::sleep(args.window);
     looking.stop(&mut case);
     let redactor = redactor(None, None);

@@ -1,5 +1,7 @@
 //! Keeping a case: what must be hidden, and the file.
 
+use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use intriage_case::Case;
@@ -28,7 +30,21 @@ pub(super) fn can_save(path: &Path) -> Result<(), Failure> {
             path.display()
         )));
     }
+    if path.exists() {
+        return Err(Failure::Usage(format!(
+            "{} is there already, and evidence is not overwritten: name another file, or take it away",
+            path.display()
+        )));
+    }
     Ok(())
+}
+
+/// A file for a case where the user names none: `intriage.case`, or with a number where that is taken.
+pub(super) fn free_name() -> PathBuf {
+    let numbered = (2..).map(|n| PathBuf::from(format!("intriage-{n}.case")));
+    let mut names = std::iter::once(PathBuf::from("intriage.case")).chain(numbered);
+    // The names never end, the files of a folder do.
+    names.find(|name| !name.exists()).unwrap_or_default()
 }
 
 /// Adds the manifests the user named; one that is none is an error with its line.
@@ -69,16 +85,59 @@ pub(super) fn names_file(path: &Path) -> PathBuf {
     name.into()
 }
 
-#[cfg(unix)]
+/// Whole or not at all, and for the owner's eyes from its first byte on: an older file's rights are not taken over.
 fn write_for_owner(path: &Path, text: &str) -> std::io::Result<()> {
-    use std::io::Write as _;
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    options.open(path)?.write_all(text.as_bytes())
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let draft = folder.join(format!(".{name}.{}.part", std::process::id()));
+    // A draft of an earlier process with our number is nobody's any more.
+    let _ = std::fs::remove_file(&draft);
+    let written = new_for_owner(&draft).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&draft, path)
+    });
+    if written.is_err() {
+        // Best effort: it may not even exist.
+        let _ = std::fs::remove_file(&draft);
+    }
+    written
 }
 
-#[cfg(not(unix))]
-fn write_for_owner(path: &Path, text: &str) -> std::io::Result<()> {
-    std::fs::write(path, text)
+fn new_for_owner(path: &Path) -> std::io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_list_is_for_its_owner_alone_whatever_stood_there_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.case.names.json");
+        fs::write(&path, "an older and longer list").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        write_for_owner(&path, "{}").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "{}");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_link_is_replaced_and_what_it_leads_to_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, other) = (dir.path().join("x.names.json"), dir.path().join("other"));
+        fs::write(&other, "theirs").unwrap();
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        write_for_owner(&path, "{}").unwrap();
+        assert_eq!(fs::read_to_string(&other).unwrap(), "theirs");
+    }
 }

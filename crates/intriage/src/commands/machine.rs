@@ -1,6 +1,6 @@
 //! This machine, saved texts and exporters: what `check`, `collect` and `host` add beside a server.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use intriage_case::{Bytes, Case, Collected, Gathered, Scrape, Seconds};
 use intriage_observe::gpu::DcgmWatch;
@@ -18,8 +18,9 @@ pub(super) struct Looking {
 }
 
 impl Looking {
-    /// Begins with what the command line asks for; a file or a URL that is none shows at once.
-    pub(super) fn start(host: bool, args: &GpuArgs) -> Result<Self, Failure> {
+    /// Begins with what the command line asks for; a file or a URL that is none shows at once. With a window the machine's last
+    /// look is taken at its end.
+    pub(super) fn start(host: bool, args: &GpuArgs, window: Option<Duration>) -> Result<Self, Failure> {
         let began = Instant::now();
         let exporter = match &args.dcgm {
             Some(url) => Some(url.parse::<Address>().map_err(|e| Failure::Usage(format!("--dcgm: {e}")))?),
@@ -31,7 +32,7 @@ impl Looking {
             began,
             saved,
             exporter: exporter.as_ref().map(DcgmWatch::start),
-            machine: host.then(start),
+            machine: host.then(|| start(window)),
         })
     }
 

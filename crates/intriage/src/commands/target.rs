@@ -4,14 +4,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use intriage_case::Case;
-use intriage_observe::{Address, Limits, Watch, open};
+use intriage_observe::{Address, Limits, PathPlan, Watch, open};
 use intriage_redact::Redactor;
 
 use super::access::access;
 use super::collecting::{Collecting, Model};
 use super::keeping::redactor;
 use super::machine::Looking;
-use super::watching::watching;
+use super::watching::{end_when_asked, watching};
 use super::ways::{self, Probing};
 use crate::cli::{AccessArgs, GpuArgs};
 use crate::failure::Failure;
@@ -65,7 +65,7 @@ impl Subject<'_> {
             return Err(Failure::Usage((*why).into()));
         }
         let mut case = chosen(open(path)?, self.replica)?;
-        Looking::start(false, self.gpu)?.stop(&mut case);
+        Looking::start(false, self.gpu, None)?.stop(&mut case);
         Ok(case)
     }
 
@@ -88,13 +88,15 @@ impl Subject<'_> {
             until: None,
             budget: None,
         };
-        let probing = Probing::start(&plan.address, hops, &plan.access, self.model);
-        let looking = Looking::start(self.host, self.gpu)?;
+        let way = PathPlan { model: self.model.cloned(), ..PathPlan::default() };
+        let probing = Probing::start(&plan.address, hops, &plan.access, way);
+        let looking = Looking::start(self.host, self.gpu, None)?;
         let mut case = watching(&plan)?;
         looking.stop(&mut case);
         if let Some(probing) = probing {
             probing.finish(&mut case)?;
         }
+        end_when_asked();
         Ok((case, redactor))
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use intriage_case::Case;
-use intriage_observe::{Progress, Watch, watch};
+use intriage_observe::{Progress, Watch, asked_to_stop, watch};
 
 use crate::failure::Failure;
 
@@ -22,6 +22,18 @@ pub(super) fn watching(plan: &Watch) -> Result<Case, Failure> {
     });
     bar.finish_and_clear();
     Ok(case?)
+}
+
+/// From now on a signal ends the program. Whoever once listened for signals is no longer ended by them, and what comes after
+/// a watch may wait for a pipe that never ends.
+#[expect(clippy::exit, reason = "a thread that waits for a pipe can be ended in no other way")]
+pub(crate) fn end_when_asked() {
+    std::thread::spawn(|| {
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
+        runtime.block_on(asked_to_stop());
+        // As a shell tells of a program that Ctrl-C ended.
+        std::process::exit(130);
+    });
 }
 
 /// A bar on a terminal, one line elsewhere.

@@ -24,12 +24,11 @@ impl Probing {
         direct: &Address,
         hops: Vec<Address>,
         access: &Access,
-        model: Option<&String>,
+        plan: PathPlan,
     ) -> Option<Self> {
         if hops.is_empty() {
             return None;
         }
-        let plan = PathPlan { model: model.cloned(), ..PathPlan::default() };
         let through = hops.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         anstream::eprintln!(
             "probing {direct} straight and through {through}: {} short requests each",
@@ -62,11 +61,10 @@ impl Probing {
         let (outcome, size) = match probes {
             Ok(probes) => {
                 let size = serde_json::to_vec(&probes).map_or(0, |json| json.len());
-                let failed: Vec<String> =
-                    probes.iter().filter_map(|p| Some(format!("{}: {}", p.url, p.error.as_ref()?))).collect();
+                let missing: Vec<String> = probes.iter().filter_map(missing).collect();
                 put(case, probes);
-                let whole = failed.is_empty();
-                (if whole { Gathered::Whole } else { Gathered::Partly { why: failed.join("; ") } }, size)
+                let whole = missing.is_empty();
+                (if whole { Gathered::Whole } else { Gathered::Partly { why: missing.join("; ") } }, size)
             }
             Err(RecvTimeoutError::Timeout) => (skipped(format!("cut at its budget of {}", budget.time)), 0),
             Err(RecvTimeoutError::Disconnected) => (skipped("the probes ended early".into()), 0),
@@ -79,6 +77,18 @@ impl Probing {
             budget: Some(budget),
         });
     }
+}
+
+/// What a probe did not get to see, and why.
+fn missing(probe: &PathProbe) -> Option<String> {
+    let plan = PathPlan::default();
+    let failed = probe.streams.iter().rev().find_map(|s| s.error.clone()).or_else(|| probe.error.clone());
+    if let Some(why) = failed {
+        return Some(format!("{}: {why}", probe.url));
+    }
+    let rounds = probe.streams.len();
+    let whole = rounds >= plan.rounds as usize && !probe.held.is_empty();
+    (!whole).then(|| format!("{}: {rounds} of {} rounds before its time was over", probe.url, plan.rounds))
 }
 
 fn put(case: &mut Case, probes: Vec<PathProbe>) {

@@ -8,10 +8,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What stands where something is missing; a line of its own.
-const GAP: &[u8] = b"\n[intriage left the middle of this log out]\n";
+const GAP: &[u8] = b"[intriage left the middle of this log out]\n";
 
 /// Bytes read at once.
 const CHUNK: usize = 64 << 10;
+
+/// The two ends of a log with a line between them that tells of the gap, and how many bytes at its edges went with the
+/// middle. A line that was cut has lost what its secret is known by: `Authorization: `, or the name before a `=`.
+pub(crate) fn around_gap(mut head: Vec<u8>, tail: &[u8]) -> (Vec<u8>, u64) {
+    let whole = head.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let next = tail.iter().position(|byte| *byte == b'\n').map_or(tail.len(), |at| at + 1);
+    let cut = head.len() - whole + next;
+    head.truncate(whole);
+    head.extend_from_slice(GAP);
+    head.extend_from_slice(&tail[next..]);
+    (head, cut as u64)
+}
 
 /// What has come of a log so far, shared between who reads and who waits.
 #[derive(Clone)]
@@ -79,15 +91,15 @@ impl Ends {
     pub(super) fn finish(&self) -> (Vec<u8>, u64) {
         self.stop.store(true, Ordering::Relaxed);
         let mut kept = self.lock();
-        let mut bytes = std::mem::take(&mut kept.head);
-        if kept.dropped > 0 {
-            bytes.extend_from_slice(GAP);
+        let mut head = std::mem::take(&mut kept.head);
+        let mut tail = std::mem::take(&mut kept.tail);
+        let tail = tail.make_contiguous();
+        if kept.dropped == 0 {
+            head.extend_from_slice(tail);
+            return (head, 0);
         }
-        let (front, back) = kept.tail.as_slices();
-        bytes.extend_from_slice(front);
-        bytes.extend_from_slice(back);
-        kept.tail = VecDeque::new();
-        (bytes, kept.dropped)
+        let (bytes, cut) = around_gap(head, tail);
+        (bytes, kept.dropped + cut)
     }
 
     fn put(&self, mut bytes: &[u8]) {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use intriage_case::LogText;
 use thiserror::Error;
 
+pub(crate) use ends::around_gap;
 use reading::{Ended, within};
 
 /// Where a log comes from.

@@ -29,7 +29,7 @@ impl Ended {
         });
         let size = (self.dropped > 0).then(|| {
             format!(
-                "{} of its middle are left out to keep {}",
+                "{} of its middle are left out, whole lines of it, to keep {}",
                 Bytes(self.dropped as f64),
                 Bytes(limits.bytes as f64)
             )

@@ -73,10 +73,26 @@ fn a_file_that_is_not_there_is_named() {
     assert!(error.starts_with("/no/such.log: "), "{error}");
 }
 
+#[test]
+fn a_line_that_was_cut_is_not_kept_since_its_secret_lost_its_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("server.log");
+    let line = "INFO Authorization: Bearer letmein-canary-of-many-words\n";
+    fs::write(&path, line.repeat(400)).unwrap();
+    // Every place a cut can fall in a line, at either end.
+    for most in 2000..2000 + 4 * line.len() {
+        let taken = LogSource::File(path.clone()).take(&limits(most, LONG)).unwrap();
+        for kept in taken.log.text.lines() {
+            assert!(kept == line.trim_end() || kept.starts_with("[intriage left"), "{kept}");
+        }
+        assert!(taken.cut.unwrap().contains("whole lines"));
+    }
+}
+
 proptest! {
     /// However a text is cut into reads, what is kept is its two ends.
     #[test]
-    fn both_ends_of_any_stream_are_kept(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..30), most in 8usize..200) {
+    fn both_ends_of_any_stream_are_kept(pieces in prop::collection::vec(prop::collection::vec(prop_oneof![4 => any::<u8>(), 1 => Just(b'\n')], 0..40), 0..30), most in 8usize..200) {
         struct Pieces(std::vec::IntoIter<Vec<u8>>);
         impl std::io::Read for Pieces {
             fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
@@ -92,9 +108,15 @@ proptest! {
         if all.len() <= most {
             prop_assert_eq!((&kept, dropped), (&all, 0));
         } else {
-            prop_assert_eq!(dropped, (all.len() - most) as u64);
-            prop_assert!(kept.starts_with(&all[..most / 4]));
-            prop_assert!(kept.ends_with(&all[all.len() - (most - most / 4)..]));
+            let gap: &[u8] = b"[intriage left the middle of this log out]\n";
+            let at = kept.windows(gap.len()).position(|w| w == gap).unwrap();
+            let (head, tail) = (&kept[..at], &kept[at + gap.len()..]);
+            prop_assert_eq!(dropped, (all.len() - head.len() - tail.len()) as u64);
+            // Whole lines alone, and all of them that fit.
+            prop_assert!(all.starts_with(head) && (head.is_empty() || head.ends_with(b"\n")));
+            prop_assert!(!all[head.len()..most / 4].contains(&b'\n'));
+            prop_assert!(all.ends_with(tail) && tail.len() < most - most / 4 + 1);
+            prop_assert!(tail.len() == all.len() || tail.is_empty() || all[all.len() - tail.len() - 1] == b'\n');
         }
     }
 }

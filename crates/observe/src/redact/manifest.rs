@@ -1,204 +1,164 @@
-//! Manifests made safe: a secret may stand on another line than its name, so the file is read before it is masked.
+//! Manifests made safe: a secret may stand on another line than its name, so the file is read before it is masked, and
+//! what is masked is written where it stands, and nowhere else.
+
+mod comments;
+mod draft;
+mod variables;
 
 use intriage_case::ManifestText;
-use intriage_engines::{ManifestError, manifest_texts, read_manifest};
+use intriage_engines::{Launch, ManifestError, ManifestTexts, Passage, manifest_texts, read_manifest};
 use intriage_redact::Redactor;
 
-/// What stands in place of a secret.
-const MASK: &str = "[redacted]";
+use draft::{Draft, MASK};
+
+/// Most times a file is gone through; from [`WHOLE`] on what still has something to hide is hidden whole.
+const ROUNDS: usize = 4;
+const WHOLE: usize = 2;
 
 /// The manifest without secrets, or why it cannot be kept.
 pub(super) fn manifest(given: ManifestText, redactor: &Redactor) -> Result<ManifestText, String> {
-    let left_out = |why: &str| format!("{} was left out: {why}", given.name);
-    let unreadable = |why: ManifestError| left_out(&why.to_string());
-    let mut text = comments(&given.text, redactor);
-    for Hidden { what, instead } in hidden(&given.name, &given.text, redactor).map_err(unreadable)? {
-        // A name may be part of another word; a secret is hidden wherever it stands.
-        text = match instead {
-            Some(name) => whole_words(&text, &what, &name),
-            None => text.replace(&what, MASK),
-        };
+    let left_out = |why: &str| format!("{} was left out: {why}", redactor.text(&given.name));
+    let mut text = comments::hidden(&given.text, redactor);
+    for round in 0..ROUNDS {
+        let unreadable = |why: ManifestError| left_out(&why.to_string());
+        let said = manifest_texts(&given.name, &text).map_err(unreadable)?;
+        let mut draft = Draft::new(&text, round >= WHOLE);
+        hide(&mut draft, &said, redactor);
+        let is_same = draft.is_same();
+        let safe = comments::around(&draft.finish(), redactor)
+            .ok_or_else(|| left_out("its lines cannot be told apart"))?;
+        if is_same && safe == text {
+            break;
+        }
+        text = safe;
     }
-    let text = outside_comments(&text, redactor).ok_or_else(|| left_out("its lines cannot be told apart"))?;
-    // A secret written with escapes does not stand in the file as it is read; then it is still there.
-    match hidden(&given.name, &text, redactor) {
-        Ok(rest) if rest.is_empty() => Ok(ManifestText { text, ..given }),
-        _ => Err(left_out("what is secret in it could not be masked")),
+    // Seen with the eyes of who reads it later: what is still to be hidden now takes the file with it.
+    if is_safe(&given.name, &text, redactor) {
+        Ok(ManifestText { text, ..given })
+    } else {
+        Err(left_out("what is secret in it could not be masked"))
     }
 }
 
-/// What was commented out is read by nobody: what stands behind the marks is hidden as a text, and as command lines.
-fn comments(text: &str, redactor: &Redactor) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    let mut open: Vec<(&str, &str)> = Vec::new();
-    for line in text.split('\n') {
-        if is_comment(line) {
-            let body = line.trim_start().trim_start_matches(['#', ';']);
-            open.push(line.split_at(line.len() - body.len()));
+fn is_safe(name: &str, text: &str, redactor: &Redactor) -> bool {
+    let (Ok(said), Ok(launches)) = (manifest_texts(name, text), read_manifest(name, text)) else {
+        return false;
+    };
+    let mut draft = Draft::new(text, true);
+    hide(&mut draft, &said, redactor);
+    draft.is_same() && launches.iter().all(|launch| secret_words(launch, redactor).is_empty())
+}
+
+/// The words of a launch, its variables filled in, that have something to hide.
+fn secret_words<'a>(launch: &'a Launch, redactor: &Redactor) -> Vec<&'a str> {
+    let words: Vec<&str> = launch.words.iter().map(|word| word.text.as_str()).collect();
+    let safe = redactor.command_line(&words.join("\0"));
+    words
+        .into_iter()
+        .zip(safe.split('\0'))
+        .filter(|(word, safe)| word != safe)
+        .map(|(word, _)| word)
+        .collect()
+}
+
+/// Writes over everything that is to be hidden by itself.
+fn hide(draft: &mut Draft<'_>, said: &ManifestTexts, redactor: &Redactor) {
+    for words in &said.words {
+        hide_words(draft, words, redactor);
+    }
+    variables::hide(draft, said, redactor);
+    for (name, value) in &said.variables {
+        hide_variable(draft, name, value, redactor);
+    }
+    for (key, value) in &said.values {
+        hide_value(draft, key, value, redactor);
+    }
+    for line in &said.lines {
+        draft.rewrite(line, |line| redactor.command_line(line));
+    }
+}
+
+/// A list is a command line that was split already.
+fn hide_words(draft: &mut Draft<'_>, words: &[Passage], redactor: &Redactor) {
+    let now: Vec<String> =
+        words.iter().map(|word| draft.one_line(word).unwrap_or(&word.text).to_owned()).collect();
+    // One word alone has no NUL to tell it from a line to be split.
+    let safe = redactor.command_line(&(now.join("\0") + "\0"));
+    let safe: Vec<&str> = safe.split('\0').collect();
+    if safe.len() != words.len() + 1 {
+        return words.iter().for_each(|word| draft.hide(word));
+    }
+    for ((word, now), safe) in words.iter().zip(&now).zip(safe) {
+        if now == safe {
             continue;
         }
-        close(&mut open, &mut lines, redactor);
-        lines.push(line.to_owned());
+        let has_words = now.trim().contains(char::is_whitespace);
+        if draft.one_line(word).is_some() {
+            draft.write(word, safe);
+        } else if safe == MASK || !has_words {
+            draft.hide(word);
+        }
+        // What has several words is a line of its own, too: it loses its secrets there.
     }
-    close(&mut open, &mut lines, redactor);
-    lines.join("\n")
 }
 
-/// The text hidden line by line; comments, which are safe by now, are no part of what runs over lines around them.
-fn outside_comments(text: &str, redactor: &Redactor) -> Option<String> {
-    let bare: Vec<&str> = text.split('\n').map(|line| if is_comment(line) { "" } else { line }).collect();
-    let safe = redactor.text(&bare.join("\n")).into_owned();
-    let safe: Vec<&str> = safe.split('\n').collect();
-    let lines = text.split('\n').zip(&safe).map(|(line, safe)| if is_comment(line) { line } else { safe });
-    (safe.len() == bare.len()).then(|| lines.collect::<Vec<_>>().join("\n"))
+fn hide_variable(draft: &mut Draft<'_>, name: &str, value: &Passage, redactor: &Redactor) {
+    let now = draft.one_line(value).unwrap_or(&value.text);
+    // With a NUL behind it the value may have lines of its own.
+    let entry = [name, "=", now, "\0"].concat();
+    let safe = redactor.environment(&entry);
+    let safe_value = safe.strip_suffix('\0').and_then(|safe| safe.strip_prefix(name)?.strip_prefix('='));
+    match safe_value {
+        Some(safe) if safe == now => {}
+        Some(safe) if draft.one_line(value).is_some() => {
+            let safe = safe.to_owned();
+            draft.write(value, &safe);
+        }
+        // A text of many lines that are not all hidden is hidden as lines.
+        Some(safe) if !safe.lines().all(|line| line.trim().is_empty() || line == MASK) => {}
+        _ => draft.hide(value),
+    }
 }
 
-fn is_comment(line: &str) -> bool {
-    line.trim_start().starts_with(['#', ';'])
-}
-
-/// Ends a run of comments: a secret of several lines is seen once the marks are off.
-fn close(open: &mut Vec<(&str, &str)>, lines: &mut Vec<String>, redactor: &Redactor) {
-    if open.is_empty() {
+fn hide_value(draft: &mut Draft<'_>, key: &str, value: &Passage, redactor: &Redactor) {
+    let now = draft.one_line(value).unwrap_or(&value.text).to_owned();
+    if let Some(safe) = inner_manifest(&now, redactor) {
+        return draft.write(value, &safe);
+    }
+    let json = serde_json::json!({ key: now.as_str() });
+    let safe = serde_json::from_str::<serde_json::Value>(&redactor.json(&json.to_string()));
+    let Some(safe) = safe.ok().and_then(|safe| safe.get(key)?.as_str().map(str::to_owned)) else {
+        return draft.hide(value);
+    };
+    if safe == now {
         return;
     }
-    let spaced = open.iter().all(|(_, body)| body.is_empty() || body.starts_with(' '));
-    let space = if spaced { " " } else { "" };
-    let bodies: Vec<&str> = open.iter().map(|(_, body)| body.strip_prefix(space).unwrap_or(body)).collect();
-    let text = redactor.text(&bodies.join("\n")).into_owned();
-    let hidden: Vec<&str> = text.split('\n').collect();
-    // As many lines as before, or none of them can be told apart.
-    let whole = hidden.len() == open.len();
-    for (i, (mark, body)) in open.drain(..).enumerate() {
-        let safe = if whole { redactor.command_line(hidden[i]) } else { MASK.to_owned() };
-        lines.push([mark, if body.is_empty() { "" } else { space }, &safe].concat());
-    }
-}
-
-/// Something that must not stay, and the name it gets where it is no secret.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Hidden {
-    what: String,
-    instead: Option<String>,
-}
-
-/// Everything of a manifest that is to be hidden, as it would be read; the longest first so that no part of one is left.
-fn hidden(name: &str, text: &str, redactor: &Redactor) -> Result<Vec<Hidden>, ManifestError> {
-    let mut secrets = Vec::new();
-    let mut names = Vec::new();
-    let launches = read_manifest(name, text)?;
-    let said = manifest_texts(name, text)?;
-    let started = launches.iter().map(|l| l.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>());
-    let listed = said.commands.iter().map(|words| words.iter().map(String::as_str).collect());
-    for words in started.chain(listed) {
-        secrets.extend(of_command(&words, redactor));
-    }
-    let started = launches.iter().flat_map(|launch| &launch.environment).map(|v| (&v.name, &v.value));
-    for (name, value) in started.chain(said.variables.iter().map(|(name, value)| (name, value))) {
-        let entry = format!("{name}={value}");
-        let safe = redactor.environment(&entry);
-        match masked(&entry, &safe) {
-            Some(secret) => secrets.push(secret),
-            None if safe != entry && !value.is_empty() => {
-                let instead = safe.split_once('=').map(|(_, instead)| instead.to_owned());
-                names.push(Hidden { what: value.clone(), instead });
-            }
-            None => {}
-        }
-    }
-    for (key, value) in said.values {
-        let json = serde_json::json!({ key.as_str(): value });
-        let safe = serde_json::from_str::<serde_json::Value>(&redactor.json(&json.to_string()));
-        if let Some(safe) = safe.ok().as_ref().and_then(|h| h.get(&key)).and_then(|h| h.as_str()) {
-            secrets.extend(masked(&value, safe));
-        }
-    }
-    // A value may run over lines, which the file indents.
-    let mut lines: Vec<String> =
-        secrets.iter().flat_map(|s| s.lines()).map(|l| l.trim().to_owned()).collect();
-    // Without quotes the mask is a list of one word to YAML.
-    lines.retain(|line| !line.is_empty() && !line.contains(MASK) && line != MASK.trim_matches(['[', ']']));
-    let mut all: Vec<Hidden> = lines.into_iter().map(|what| Hidden { what, instead: None }).collect();
-    all.extend(names);
-    all.sort_unstable_by(|a, b| {
-        (b.what.len(), &b.what, &a.instead).cmp(&(a.what.len(), &a.what, &b.instead))
-    });
-    all.dedup_by(|later, first| later.what == first.what);
-    Ok(all)
-}
-
-/// The secret words of a command line.
-fn of_command(words: &[&str], redactor: &Redactor) -> Vec<String> {
-    let safe = redactor.command_line(&words.join("\0"));
-    let safe: Vec<&str> = safe.split('\0').collect();
-    if safe.len() == words.len() {
-        words.iter().zip(safe).filter_map(|(word, safe)| masked(word, safe)).collect()
+    if draft.one_line(value).is_some() {
+        draft.write(value, &safe);
+    } else if safe == MASK {
+        draft.hide(value);
     } else {
-        words.iter().map(|word| (*word).to_owned()).collect()
+        draft.rewrite(value, |line| redactor.text(line).into_owned());
     }
 }
 
-/// What was masked: the part of the original that the mask stands for.
-fn masked(original: &str, hidden: &str) -> Option<String> {
-    let (before, after) = hidden.split_once(MASK)?;
-    let inside = original.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
-    Some(inside.unwrap_or(original).to_owned()).filter(|secret| !secret.is_empty() && secret != MASK)
-}
-
-/// The text with a word replaced where it stands alone.
-fn whole_words(text: &str, word: &str, instead: &str) -> String {
-    let (mut out, mut from) = (String::with_capacity(text.len()), 0);
-    for (at, _) in text.match_indices(word) {
-        let end = at + word.len();
-        let before = text[..at].chars().next_back();
-        let behind = text[end..].chars().next();
-        if [before, behind].into_iter().flatten().all(|c| !c.is_alphanumeric()) {
-            out.push_str(&text[from..at]);
-            out.push_str(instead);
-            from = end;
-        }
+/// JSON in a text, as kubectl keeps what was applied last, with its secrets hidden; `None` where it is none.
+fn inner_manifest(text: &str, redactor: &Redactor) -> Option<String> {
+    let is_json = text.starts_with('{') && serde_json::from_str::<serde_json::Value>(text).is_ok();
+    let said = is_json.then(|| manifest_texts("inner.json", text).ok())??;
+    let mut draft = Draft::new(text, false);
+    // What is JSON again inside of it is hidden as a text: there is an end to it.
+    for words in &said.words {
+        hide_words(&mut draft, words, redactor);
     }
-    out + &text[from..]
+    for (name, value) in &said.variables {
+        hide_variable(&mut draft, name, value, redactor);
+    }
+    for line in &said.lines {
+        draft.rewrite(line, |line| redactor.command_line(line));
+    }
+    Some(redactor.json(&draft.finish()))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn safe(name: &str, text: &str) -> ManifestText {
-        let given = ManifestText { name: name.into(), changed: None, text: text.into() };
-        manifest(given, &Redactor::new()).unwrap()
-    }
-
-    const UNIT: &str = "[Service]\nEnvironment=HF_TOKEN=canaryOne42 \"VLLM_API_KEY=canaryTwo42\"\n# was --api-key canarySix42\nExecStart=vllm serve m --api-key \\\n  canaryThree42 --max-num-seqs 4 \\\n  --hf-token=canaryFour42\n";
-    const POD: &str = "kind: Pod\nspec:\n  containers:\n    - name: a\n      image: vllm/vllm-openai:v0.32.0\n      args:\n        - --api-key\n        - canaryOne42\n        - --max-num-seqs\n        - \"32\"\n        - --hf-token=canaryTwo42\n      env:\n        - name: HF_TOKEN\n          value: canaryThree42\n        - {name: DB_PASSWORD, value: \"canaryFour42\"}\n---\nkind: Secret\nstringData:\n  plain: canaryFive42\n";
-    const COMPOSE: &str = "services:\n  llm:\n    image: vllm/vllm-openai\n    environment:\n      API_KEY: canaryOne42\n      LIST: |\n        a\n    command: [\"--api-key\", \"canaryTwo42\", \"--max-num-seqs\", \"32\"]\n  db:\n    environment:\n      - POSTGRES_PASSWORD=canaryThree42\n";
-
-    #[test]
-    fn no_secret_of_a_manifest_is_left_and_its_flags_are() {
-        for (name, text) in [("a.service", UNIT), ("pod.yaml", POD), ("compose.yaml", COMPOSE)] {
-            let safe = safe(name, text);
-            assert!(!safe.text.contains("canary"), "{}", safe.text);
-            assert_eq!(safe.text.lines().count(), text.lines().count());
-            let launches = read_manifest(name, &safe.text).unwrap();
-            let words: Vec<&str> = launches[0].words.iter().map(|w| w.text.as_str()).collect();
-            assert!(words.contains(&"--max-num-seqs"), "{words:?}");
-        }
-    }
-
-    #[test]
-    fn redacting_twice_changes_nothing() {
-        for (name, text) in [("a.service", UNIT), ("pod.yaml", POD), ("compose.yaml", COMPOSE)] {
-            let once = safe(name, text);
-            assert_eq!(safe(name, &once.text), once);
-        }
-    }
-
-    #[test]
-    fn a_secret_written_with_escapes_takes_the_file_with_it() {
-        let text = "kind: Pod\nspec:\n  containers:\n    - name: a\n      args:\n        - --api-key\n        - \"can\\x61ry42\"\n";
-        let given = ManifestText { name: "c.yaml".into(), changed: None, text: text.into() };
-        let why = manifest(given, &Redactor::new()).unwrap_err();
-        assert!(why.contains("c.yaml was left out"), "{why}");
-    }
-}
+mod tests;

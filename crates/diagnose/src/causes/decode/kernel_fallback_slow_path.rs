@@ -51,9 +51,9 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
             "quality; another checkpoint",
         ),
         Remedy::of(Engine::Vllm, "set VLLM_ATTENTION_BACKEND to another backend", "not every model")
-            .until("0.15.1"),
+            .until("0.12.0"),
         Remedy::of(Engine::Vllm, "--attention-backend with another backend", "not every model")
-            .since("0.16.0"),
+            .since("0.13.0"),
         Remedy::of(
             Engine::Vllm,
             "take --cpu-offload-gb away: offloaded weights cross PCIe in every step",

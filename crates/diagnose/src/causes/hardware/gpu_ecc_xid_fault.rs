@@ -1,13 +1,14 @@
 //! The card's memory or the card itself is broken.
 
 use intriage_case::{Fact, Quantity, Ratio, Unit};
-use intriage_engines::{Meaning, Xid, XidFault};
+use intriage_engines::{LogEvent, Meaning, Xid, XidFault};
 
 use super::cards::{NO_CARDS, read};
 use crate::causes::shared::on_cpu;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::past::past;
 use crate::weighing::{Judgement, Test, Weighing};
 
 pub(in crate::causes) static CAUSE: Cause = Cause {
@@ -22,7 +23,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     ],
     confirmed_by: &[
         "memory errors were not corrected since the driver started, or a row could not be replaced",
-        "the kernel log, or a DCGM exporter, has an Xid that stands for hardware: 48, 63, 64, 74, 79, 94, 95, 119, 120",
+        "the kernel log, or a DCGM exporter, has an Xid that stands for hardware: 48, 63, 64, 74, 79, 94, 95, 119, 120; one from before the server started or a day before the window only fits",
         "the kernel log says that a GPU has fallen off the bus",
         "crashes follow one card from job to job",
     ],
@@ -89,22 +90,34 @@ fn broken(e: &Evidence<'_>) -> Test {
             return Test::Holds(counted(says, 1));
         }
     }
-    if let Some(event) = e.observed.log.first(Meaning::GpuLost) {
-        let value = Quantity::new(f64::from(event.count), Unit::Events);
-        let says = format!("a GPU no longer answers on its bus: {}", event.excerpt);
-        return Test::Holds(Fact { source: event.source(), ..read(e, says, value) });
+    let mut over = None;
+    for (event, says) in reported(e) {
+        // A log without times may be of now.
+        let Some(age) = past(e, event) else {
+            let value = Quantity::new(f64::from(event.count), Unit::Events);
+            return Test::Holds(Fact { source: event.source(), ..read(e, says, value) });
+        };
+        over = over.or(Some(format!("{says}; that was {age}, and nothing tells whether it is over")));
     }
-    let reported = e.observed.log.events.iter().filter(|event| event.meaning == Meaning::Xid);
-    let mut known = reported.filter_map(|event| Some((event, Xid::of(event.number?)?)));
-    if let Some((event, xid)) = known.find(|(_, xid)| xid.fault == XidFault::Hardware) {
-        let says = format!("the driver reported Xid {}: {}", xid.number, xid.meaning);
-        let value = Quantity::new(f64::from(event.count), Unit::Events);
-        return Test::Holds(Fact { source: event.source(), ..read(e, says, value) });
+    if let Some(over) = over {
+        return Test::Unknown(over);
     }
     if gpu.cards.iter().any(|c| c.ecc.volatile_uncorrected.is_some()) {
         return Test::Fails(fine(e));
     }
     Test::Unknown(if gpu.cards.is_empty() { NO_CARDS } else { "the cards do not count memory errors" }.into())
+}
+
+/// What the kernel's log says of broken cards.
+fn reported<'a>(e: &Evidence<'a>) -> impl Iterator<Item = (&'a LogEvent, String)> {
+    let events = &e.observed.log.events;
+    let lost = events.iter().filter(|event| event.meaning == Meaning::GpuLost);
+    let lost = lost.map(|event| (event, format!("a GPU no longer answers on its bus: {}", event.excerpt)));
+    let xids = events.iter().filter(|event| event.meaning == Meaning::Xid).filter_map(|event| {
+        let xid = Xid::of(event.number?).filter(|xid| xid.fault == XidFault::Hardware)?;
+        Some((event, format!("the driver reported Xid {}: {}", xid.number, xid.meaning)))
+    });
+    lost.chain(xids)
 }
 
 fn fine(e: &Evidence<'_>) -> Fact {
@@ -142,6 +155,53 @@ mod tests {
         assert!(lost.says.contains("Xid 79"), "{}", lost.says);
         // Scenario F44: an illegal access of the application's own making.
         assert_eq!(with("NVRM: Xid (PCI:0000:19:00): 31, pid=1234, MMU Fault\n").outcome, Outcome::RuledOut);
+    }
+
+    /// The window of the tests begins on Tuesday, 14 November 2023, at 22:13:20 UTC.
+    fn log(line: &str) -> Given {
+        let card = Card::h100().errors(0, 0).busy(0.9, 1755.0, ClockReasons(0));
+        Given::vllm("0.28.0").on_gpu().gauge(RequestsRunning, 8.0).cards(&[card]).log(line)
+    }
+
+    fn is_only_consistent(judged: &Judgement, age: &str) {
+        assert_eq!(judged.outcome, Outcome::CannotTell, "{judged:#?}");
+        let told = judged.missing.join("; ");
+        assert!(told.contains("Xid 79") && told.contains(age), "{told}");
+    }
+
+    #[test]
+    fn an_xid_of_last_week_does_not_confirm_a_fault_of_today() {
+        // Ten days after the machine's start.
+        let machine = |seconds: f64| {
+            let line =
+                format!("[{seconds:12.6}] NVRM: Xid (PCI:0000:19:00): 79, GPU has fallen off the bus.\n");
+            let look = || vec![("proc/uptime".to_owned(), "864000.00 1.00\n".to_owned())];
+            log(&line).kernel(&[look()]).judge(&CAUSE)
+        };
+        is_only_consistent(&machine(86_400.0), "9 days before the window");
+        assert_eq!(machine(863_990.0).outcome, Outcome::Confirmed);
+        assert_eq!(machine(864_005.0).outcome, Outcome::Confirmed, "in the window");
+        let with_dates = |line: &str| log(&format!("{line} NVRM: Xid (PCI:0000:19:00): 79\n")).judge(&CAUSE);
+        is_only_consistent(&with_dates("[Sat Nov 11 20:00:00 2023]"), "3 days before the window");
+        is_only_consistent(&with_dates("Nov 11 20:00:00 node kernel:"), "3 days before the window");
+        // Yesterday evening by a clock whose zone nobody knows may have been this morning.
+        assert_eq!(with_dates("[Mon Nov 13 23:00:00 2023]").outcome, Outcome::Confirmed);
+        // The last one counts.
+        let twice = "2023-11-01T00:00:00Z NVRM: Xid (PCI:0000:19:00): 79\n2023-11-14T22:00:00Z NVRM: Xid (PCI:0000:19:00): 79\n";
+        assert_eq!(log(twice).judge(&CAUSE).outcome, Outcome::Confirmed);
+    }
+
+    #[test]
+    fn an_xid_from_before_the_server_started_is_another_servers() {
+        // Started an hour before the window.
+        let server = |line: &str| {
+            let line = format!("{line} NVRM: Xid (PCI:0000:19:00): 79, GPU has fallen off the bus.\n");
+            log(&line).raw("process_start_time_seconds 1.6999964e+09\n").judge(&CAUSE)
+        };
+        is_only_consistent(&server("2023-11-14T20:00:00Z"), "before the server started");
+        assert_eq!(server("2023-11-14T21:30:00Z").outcome, Outcome::Confirmed);
+        // What ended the server before this one.
+        assert_eq!(server("2023-11-14T21:12:00Z").outcome, Outcome::Confirmed);
     }
 
     #[test]

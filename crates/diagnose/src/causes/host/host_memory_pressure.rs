@@ -8,6 +8,7 @@ use super::machine::{kernel, machine, stopped_impact};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::past::past;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -85,13 +86,22 @@ const SERVERS: [&str; 9] = [
     "(lmdeploy",
 ];
 
-/// A kill in the log that hit the server: by its name, or because the server died or came back. A kernel's log reaches
+/// Kills in the log that hit the server: by its name, or because the server died or came back. A kernel's log reaches
 /// back for weeks, so a kill of something else says nothing of now.
-fn told<'a>(e: &Evidence<'a>) -> Option<&'a LogEvent> {
+fn hits<'a>(e: &Evidence<'a>) -> impl Iterator<Item = &'a LogEvent> {
     let died = e.observed.log.first(Meaning::EngineDied).is_some() || e.restarts() > 0;
     let kills = e.observed.log.events.iter().filter(|event| event.meaning == Meaning::OomKilled);
-    let hit = |event: &&LogEvent| died || SERVERS.iter().any(|name| event.excerpt.contains(name));
-    kills.into_iter().find(hit)
+    kills.filter(move |event| died || SERVERS.iter().any(|name| event.excerpt.contains(name)))
+}
+
+/// One of them that may belong to the window.
+fn told<'a>(e: &Evidence<'a>) -> Option<&'a LogEvent> {
+    hits(e).find(|event| past(e, event).is_none())
+}
+
+/// One that clearly does not, with its age.
+fn over(e: &Evidence<'_>) -> Option<String> {
+    hits(e).find_map(|event| Some(format!("the kernel killed for want of memory {}", past(e, event)?)))
 }
 
 /// Processes killed in the window in a serving process's own group. The groups above it count their other children's, too.
@@ -117,14 +127,16 @@ fn is_short(e: &Evidence<'_>, host: Result<&&Host, &String>, killed: Option<Even
         let fact = kernel(format!("the kernel's log has {count} kills for want of memory"), count, "");
         return Test::Holds(Fact { source: event.source(), ..fact });
     }
+    // What is over is no sign of now, and worth a word.
+    let over = over(e).map_or(String::new(), |over| format!("; {over}"));
     let host = match host {
         Ok(host) => host,
-        Err(why) => return Test::Unknown(why.clone()),
+        Err(why) => return Test::Unknown(format!("{why}{over}")),
     };
     if stalled(host).is_none() {
-        return Test::Unknown("this kernel does not count waiting for memory (PSI)".into());
+        return Test::Unknown(format!("this kernel does not count waiting for memory (PSI){over}"));
     }
-    let says = format!("everything waited for memory {share} of the time");
+    let says = format!("everything waited for memory {share} of the time{over}");
     Test::when(share.get() > e.limit(Limit::MemoryStall), kernel(says, share, "/proc/pressure/memory"))
 }
 
@@ -138,6 +150,10 @@ mod tests {
 
     /// A server in a group of its own, whose kernel says this of memory at the end of the window.
     fn server(pressure: &str, events: &str) -> Judgement {
+        machine(pressure, events).judge(&CAUSE)
+    }
+
+    fn machine(pressure: &str, events: &str) -> Given {
         let group = "sys/fs/cgroup/vllm.service";
         let at = |stall: &str, events: &str| {
             vec![
@@ -160,7 +176,25 @@ mod tests {
             ]
         };
         let snapshots = [at("0", "0"), at(pressure, events)];
-        Given::vllm("0.28.0").gauge(RequestsRunning, 4.0).kernel(&snapshots).judge(&CAUSE)
+        Given::vllm("0.28.0").gauge(RequestsRunning, 4.0).kernel(&snapshots)
+    }
+
+    #[test]
+    fn a_kill_of_last_week_is_told_with_its_age_and_confirms_nothing() {
+        // The window begins on 14 November 2023.
+        let kill = |day: u32| {
+            format!(
+                "2023-11-{day:02}T22:00:00Z Out of memory: Killed process 4242 (VLLM::EngineCor) total-vm:1kB\n"
+            )
+        };
+        let alone = |day| Given::vllm("0.28.0").gauge(RequestsRunning, 4.0).log(&kill(day)).judge(&CAUSE);
+        assert_eq!(alone(14).outcome, Outcome::Confirmed);
+        let old = alone(7);
+        assert_eq!(old.outcome, Outcome::CannotTell, "{old:#?}");
+        assert!(old.missing.join("").contains("7 days before the window"), "{:?}", old.missing);
+        let calm = machine("0", "0").log(&kill(7)).judge(&CAUSE);
+        assert_eq!(calm.outcome, Outcome::RuledOut, "{calm:#?}");
+        assert!(calm.against.iter().any(|fact| fact.says.contains("7 days before")), "{:?}", calm.against);
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
             "where prefill and decode share a machine without RDMA: \"kv_connector\": \"NixlPushConnector\" in --kv-transfer-config, as NixlConnector reads over TCP there",
             "none where nothing else depends on the direction",
         )
-        .since("0.27.0"),
+        .since("0.24.0"),
     ],
     effect: "Exchanges take what the links promise.",
     confirm: "NCCL_DEBUG=INFO names P2P or NET/IB, and latency.itl is lower.",

@@ -1,6 +1,7 @@
 //! The engine is well; what lies between it and its clients, or between its GPUs, is not.
 
 mod between;
+mod blocked;
 mod collective_transport_fallback;
 mod detours;
 mod network_path_latency;
@@ -9,6 +10,7 @@ mod proxy_response_buffering;
 mod proxy_timeout_or_keepalive_race;
 
 pub(super) use between::{clients_are_later, pieces_come_together, seen, way_impact};
+pub(crate) use blocked::silent_hops;
 
 use super::Cause;
 

@@ -3,6 +3,7 @@
 use intriage_case::{Ratio, Seconds};
 
 use super::between::{clients_are_later, pieces_come_together, probe_impact, seen, unseen, way_impact};
+use super::blocked::Blocked;
 use super::detours::{Detour, no_detour};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::clients::Clients;
@@ -14,7 +15,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "network-path-latency",
     class: Class::Network,
     layer: Layer::Network,
-    summary: "Connecting, name look-up, a dead route, distance, loss or a hop that lets only some through at once adds time outside the server.",
+    summary: "Connecting, name look-up, a dead route, distance, loss or a hop that lets only some or none through adds time outside the server.",
     symptoms: &[
         "every request is late by about the same time",
         "the client's first token is far behind the server's",
@@ -25,6 +26,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
         "on a warm connection the gap shrinks to one round trip",
         "an address that does not connect stands before one that does",
         "through a hop a stream begins only when another has ended, straight they run side by side",
+        "through a hop every request fails, straight they are answered",
     ],
     refuted_by: &[
         "clients and server see the first token at about the same time",
@@ -60,6 +62,9 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 };
 
 fn judge(e: &Evidence<'_>) -> Judgement {
+    if let Some(blocked) = Blocked::find(e) {
+        return blocked.judge();
+    }
     match (Detour::worst(e), &e.paths) {
         (Some(detour), _) => {
             let impact = probe_impact(&detour.url, detour.time, detour.whole);

@@ -3,6 +3,7 @@
 mod compose;
 mod kubernetes;
 mod layers;
+mod passage;
 mod shell;
 mod systemd;
 mod texts;
@@ -12,6 +13,7 @@ use intriage_case::manifest::MAX_MANIFEST_BYTES;
 use thiserror::Error;
 
 pub(crate) use layers::{Laid, Layers};
+pub use passage::{Passage, Writing};
 pub use texts::{ManifestTexts, manifest_texts};
 pub(crate) use yaml::{Node, Value};
 

@@ -1,7 +1,7 @@
 //! systemd units and their drop-ins: `ExecStart=` over several lines, `Environment=`.
 
 use super::shell::{Style, filled, opened, split};
-use super::{Launch, ManifestError, ManifestTexts, Place, Variable, Word};
+use super::{Launch, ManifestError, ManifestTexts, Passage, Place, Variable, Word};
 
 /// Whether a file is a unit or a drop-in of one.
 pub(super) fn looks_like_one(name: &str, text: &str) -> bool {
@@ -69,19 +69,23 @@ impl Unit {
     }
 }
 
-/// Every command and variable of the unit, also those that a later line takes back.
+/// Every command of the unit and its variables, which are set as a shell sets them; also what a later line takes back.
 pub(super) fn texts(text: &str, found: &mut ManifestTexts) {
+    let starts: Vec<usize> =
+        std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+    let place = |number: u32, skipped: usize, length: usize| {
+        let start = starts.get(number.saturating_sub(1) as usize).map_or(text.len(), |start| start + skipped);
+        start..start.saturating_add(length)
+    };
     for (_, parts) in logical_lines(text) {
-        let (first, rest) = parts.split_first().map_or(("", &[][..]), |((_, first), rest)| (*first, rest));
+        let Some(((number, first), rest)) = parts.split_first() else { continue };
         let Some((key, value)) = first.split_once('=') else { continue };
-        let parts = || std::iter::once(value).chain(rest.iter().map(|(_, part)| *part));
-        if key.trim().starts_with("Exec") {
+        if key.trim().starts_with("Exec") || key.trim() == "Environment" {
+            let value = place(*number, key.len() + 1, value.len());
+            let rest = rest.iter().map(|(number, part)| place(*number, 0, part.len()));
             found
-                .commands
-                .push(parts().flat_map(|part| split(part, Place::default())).map(|word| word.text).collect());
-        } else if key.trim() == "Environment" {
-            let all = parts().flat_map(|part| assignments(part, Place::default()));
-            found.variables.extend(all.map(|variable| (variable.name, variable.value)));
+                .lines
+                .push(Passage::of_parts(text, &std::iter::once(value).chain(rest).collect::<Vec<_>>()));
         }
     }
 }

@@ -2,21 +2,19 @@
 
 use intriage_case::manifest::MAX_MANIFEST_BYTES;
 
-use super::shell::split;
-use super::{ManifestError, Node, Place, Value, kubernetes, systemd, yaml};
+use super::{ManifestError, Node, Passage, Value, kubernetes, systemd, yaml};
 
-/// Keys of YAML whose text is a command line.
-const COMMANDS: [&str; 5] = ["command", "args", "entrypoint", "test", "run"];
-
-/// The texts of a manifest by what they are.
+/// The texts of a manifest by what they are; one text may be several things.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ManifestTexts {
-    /// Words of every command line: each `Exec…=` of a unit, each list of a YAML file and what stands under `command:`.
-    pub commands: Vec<Vec<String>>,
+    /// The words of every list of a YAML file, whatever key it stands under: a command may stand under any.
+    pub words: Vec<Vec<Passage>>,
+    /// What may be a command line: each `Exec…=` and `Environment=` of a unit, each text of several words of a YAML file.
+    pub lines: Vec<Passage>,
     /// Names and values of variables, whether they count in the end or not.
-    pub variables: Vec<(String, String)>,
+    pub variables: Vec<(String, Passage)>,
     /// Every value of a YAML file with the key it stands under; `secret` for what a Kubernetes Secret holds.
-    pub values: Vec<(String, String)>,
+    pub values: Vec<(String, Passage)>,
 }
 
 /// Takes a manifest apart.
@@ -30,68 +28,103 @@ pub fn manifest_texts(name: &str, text: &str) -> Result<ManifestTexts, ManifestE
         return Ok(found);
     }
     for document in &yaml::documents(text)? {
-        of_document(document, &mut found);
+        of_document(text, document, &mut found);
     }
     Ok(found)
 }
 
-fn of_document(document: &Node, found: &mut ManifestTexts) {
+fn of_document(file: &str, document: &Node, found: &mut ManifestTexts) {
     let secret = kubernetes::is_secret(document);
     let mut open: Vec<(&str, &Node)> = vec![("", document)];
     while let Some((key, node)) = open.pop() {
         match &node.value {
             Value::Nothing => {}
-            Value::Text(value) => {
-                if COMMANDS.contains(&key) {
-                    found.commands.push(words(value));
+            Value::Text(_) => {
+                let Some(value) = Passage::of_scalar(file, node) else { continue };
+                if value.text.trim().contains(char::is_whitespace) {
+                    found.lines.push(value.clone());
                 }
-                found.values.push((key.to_owned(), value.clone()));
+                found.values.push((key.to_owned(), value));
             }
             Value::List(items) => {
-                found.commands.push(items.iter().filter_map(Node::text).map(str::to_owned).collect());
+                let words: Vec<Passage> =
+                    items.iter().filter_map(|item| Passage::of_scalar(file, item)).collect();
+                found.words.push(words);
                 open.extend(items.iter().map(|item| (key, item)));
             }
             Value::Map(entries) => {
-                let part = |name: &str| node.get(name).and_then(Node::text).map(str::to_owned);
-                found.variables.extend(part("name").zip(part("value")));
-                open.extend(entries.iter().map(|(name, inner)| {
+                let value = node.get("value").and_then(|value| Passage::of_scalar(file, value));
+                let named = node.get("name").and_then(Node::text).map(str::to_owned).zip(value);
+                found.variables.extend(named);
+                for (name, inner) in entries {
                     // Whatever a Secret holds is one, by whatever name.
                     let below = secret && matches!(key, "data" | "stringData" | "secret");
                     let holds = secret && matches!(name.as_str(), "data" | "stringData");
-                    (if below || holds { "secret" } else { name.as_str() }, inner)
-                }));
+                    open.push((if below || holds { "secret" } else { name.as_str() }, inner));
+                    if matches!(key, "environment" | "env") {
+                        found
+                            .variables
+                            .extend(Passage::of_scalar(file, inner).map(|value| (name.clone(), value)));
+                    }
+                }
             }
         }
     }
 }
 
-fn words(line: &str) -> Vec<String> {
-    split(line, Place::default()).into_iter().map(|word| word.text).collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::Writing;
     use super::*;
+
+    fn texts(passages: &[Passage]) -> Vec<&str> {
+        passages.iter().map(|passage| passage.text.as_str()).collect()
+    }
 
     #[test]
     fn whatever_a_kubernetes_secret_holds_is_a_secret() {
         let text = "kind: Secret\nmetadata: {name: x}\nstringData:\n  plain: hunter2\ndata: {a: aGV5}\n";
-        let mut found = manifest_texts("x.yaml", text).unwrap().values;
-        found.retain(|(key, _)| key == "secret");
-        found.sort();
-        assert_eq!(found, [("secret".into(), "aGV5".into()), ("secret".into(), "hunter2".into())]);
+        let found = manifest_texts("x.yaml", text).unwrap().values;
+        let mut held: Vec<&str> =
+            found.iter().filter(|(key, _)| key == "secret").map(|(_, value)| value.text.as_str()).collect();
+        held.sort_unstable();
+        assert_eq!(held, ["aGV5", "hunter2"]);
     }
 
     #[test]
     fn commands_that_start_no_server_are_told_too() {
-        let unit = "[Service]\nExecStartPre=mysql \\\n  -p x\nExecStart=a\nExecStart=b c\nEnvironment=K=1 \"L=2 3\"\nEnvironment=\n";
+        let unit = "[Service]\nExecStartPre=mysql \\\n# between\n  -p x\nExecStart=a\nExecStart=b c\nEnvironment=K=1 \"L=2 3\"\nEnvironment=\n";
         let found = manifest_texts("a.service", unit).unwrap();
-        assert_eq!(found.commands, [vec!["mysql", "-p", "x"], vec!["a"], vec!["b", "c"]]);
-        assert_eq!(found.variables, [("K".into(), "1".into()), ("L".into(), "2 3".into())]);
-        let compose =
-            "services:\n  a:\n    healthcheck:\n      test: curl -u x y\n    entrypoint: [sh, -c]\n";
+        let pieces: Vec<Vec<&str>> = found
+            .lines
+            .iter()
+            .map(|line| line.pieces.iter().map(|piece| &unit[piece.clone()]).collect())
+            .collect();
+        assert_eq!(pieces, [vec!["mysql", "-p x"], vec!["a"], vec!["b c"], vec!["K=1 \"L=2 3\""], vec![]]);
+        let compose = "services:\n  a:\n    healthcheck:\n      test: curl -u x y\n    labels: [sh, -c]\n    environment: {A: b}\n";
         let found = manifest_texts("compose.yaml", compose).unwrap();
-        assert!(found.commands.contains(&vec!["curl".into(), "-u".into(), "x".into(), "y".into()]));
-        assert!(found.commands.contains(&vec!["sh".into(), "-c".into()]));
+        assert_eq!(texts(&found.lines), ["curl -u x y"]);
+        assert_eq!(texts(&found.words[0]), ["sh", "-c"]);
+        assert_eq!(found.variables.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["A"]);
+    }
+
+    #[test]
+    fn a_text_knows_its_lines_and_whether_quotes_hold_it() {
+        let text = "a: |\n  x \\\n  --y z\nb: 'q r'\nc: plain\n   goes on\n";
+        let found = manifest_texts("x.yaml", text).unwrap();
+        let mut seen: Vec<(Vec<&str>, Writing)> = found
+            .lines
+            .iter()
+            .map(|line| (line.pieces.iter().map(|piece| &text[piece.clone()]).collect(), line.writing))
+            .collect();
+        seen.sort();
+        assert_eq!(
+            seen,
+            [
+                (vec!["plain", "goes on"], Writing::Plain),
+                (vec!["q r"], Writing::Single),
+                (vec!["x", "--y z"], Writing::AsItIs)
+            ]
+        );
     }
 }

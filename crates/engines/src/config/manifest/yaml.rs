@@ -1,6 +1,7 @@
 //! YAML as a small tree that knows its lines; the one place that knows the library.
 
 use std::fmt;
+use std::ops::Range;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Spanned, options};
@@ -18,6 +19,8 @@ const MAX_NODES: usize = 100_000;
 pub(crate) struct Node {
     /// 1-based; 0 where the library does not tell.
     pub(crate) line: u32,
+    /// Where its text stands in the file, in bytes; for an alias, where its anchor stands. Empty where nobody knows.
+    pub(crate) at: Range<usize>,
     pub(crate) value: Value,
 }
 
@@ -109,13 +112,30 @@ impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let spanned = Spanned::<Value>::deserialize(deserializer)?;
         let line = u32::try_from(spanned.referenced.line()).unwrap_or(u32::MAX);
-        Ok(Self { line, value: spanned.value })
+        let span = spanned.defined.span();
+        let at = span.byte_offset().zip(span.byte_len()).map_or(0..0, |(start, length)| {
+            let start = usize::try_from(start).unwrap_or_default();
+            start..start.saturating_add(usize::try_from(length).unwrap_or_default())
+        });
+        Ok(Self { line, at, value: spanned.value.mask() })
     }
 }
 
 impl<'de> Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Any)
+    }
+}
+
+impl Value {
+    /// `[redacted]` without quotes is a list of one word to YAML, and a text to everybody else.
+    fn mask(self) -> Self {
+        match &self {
+            Self::List(items) if items.len() == 1 && items[0].text() == Some("redacted") => {
+                Self::Text("[redacted]".to_owned())
+            }
+            _ => self,
+        }
     }
 }
 
@@ -205,6 +225,18 @@ mod tests {
         assert_eq!(b.items().iter().filter_map(Node::text).collect::<Vec<_>>(), ["1", "true", "x"]);
         assert_eq!(docs[1].get("c").and_then(Node::text), Some("0.92"));
         assert_eq!(docs[1].get("d").unwrap().items()[0].line, 6);
+    }
+
+    #[test]
+    fn values_know_where_their_text_stands() {
+        let text = "é: &k \"x\\x61\"\nb: ['q r', *k]\nc: |\n  one\n  two\nd: plain\n  goes on # but not this\ne: [redacted]\n";
+        let docs = documents(text).unwrap();
+        let raw = |node: &Node| text[node.at.clone()].trim_end().to_owned();
+        let list = docs[0].get("b").unwrap().items();
+        assert_eq!((raw(&list[0]), raw(&list[1])), ("'q r'".into(), "\"x\\x61\"".into()));
+        assert_eq!(raw(docs[0].get("c").unwrap()), "one\n  two");
+        assert_eq!(raw(docs[0].get("d").unwrap()), "plain\n  goes on");
+        assert_eq!(docs[0].get("e").and_then(Node::text), Some("[redacted]"));
     }
 
     #[test]

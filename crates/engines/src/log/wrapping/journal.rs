@@ -13,7 +13,7 @@ const MICROSECONDS: &str = "__REALTIME_TIMESTAMP";
 /// of the message: nothing else tells it.
 pub(super) fn short(line: &str) -> Option<Piece<'_>> {
     let (stamp, time) = stamp::leading(line)?;
-    if matches!(stamp, Stamp::SinceStart(_)) {
+    if matches!(stamp, Stamp::SinceStart(_) | Stamp::SinceBoot(_)) {
         return None;
     }
     let rest = line.get(time..)?.strip_prefix(' ')?;

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use intriage_load::{Handle, Progress, Spec};
 
+use crate::commands::watching::end_when_asked;
+
 /// Ends the run on Ctrl-C or TERM; a second one ends the program.
 pub(super) fn end_on_interrupt(handle: &Handle) {
     let stop = Arc::clone(&handle.stop);
@@ -17,6 +19,7 @@ pub(super) fn end_on_interrupt(handle: &Handle) {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
         runtime.block_on(intriage_observe::asked_to_stop());
         stop.store(true, Ordering::Relaxed);
+        end_when_asked();
     };
     // Without this thread, Ctrl-C kills the run; its record is readable all the same.
     let _ = thread::Builder::new().name("interrupt".to_owned()).spawn(wait);

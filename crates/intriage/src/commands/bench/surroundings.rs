@@ -88,7 +88,7 @@ pub(super) fn begin(args: &BenchArgs) -> Result<Option<Watched>, Failure> {
         .spawn(body)
         .map_err(|e| Failure::Load(format!("cannot watch the metrics: {e}")))?;
     wait_for_first(&told);
-    Ok(Some(Watched { until, thread, scrapes, machine: args.goals.host.then(MachineWatch::start) }))
+    Ok(Some(Watched { until, thread, scrapes, machine: args.goals.host.then(|| MachineWatch::start(None)) }))
 }
 
 /// Counters must be read before the first request, or its tokens are missing from the difference.

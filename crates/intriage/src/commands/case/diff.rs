@@ -17,7 +17,11 @@ pub(super) fn run(args: &DiffArgs) -> Result<Outcome, Failure> {
     let thresholds = Settings::load(args.config.as_deref())?.thresholds()?;
     let found = difference(&comparable(&args.a)?, &comparable(&args.b)?, &thresholds);
     print::difference(&found, args.format)?;
-    Ok(if found.differs.is_empty() { Outcome::Fine } else { Outcome::Wrong })
+    Ok(match (found.differs.is_empty(), found.same) {
+        (false, _) => Outcome::Wrong,
+        (true, 0) => Outcome::Open,
+        (true, _) => Outcome::Fine,
+    })
 }
 
 /// Safe to print, and with one pseudonym for all of a kind: `host-1` here and `host-2` there may be the same host.

@@ -12,15 +12,17 @@ use crate::cli::MergeArgs;
 use crate::failure::{Failure, Outcome};
 
 pub(super) fn run(args: &MergeArgs) -> Result<Outcome, Failure> {
-    can_save(&args.output)?;
     let inputs: Vec<&Path> = args.cases.iter().map(AsRef::as_ref).collect();
     is_no_input(&args.output, &inputs)?;
+    can_save(&args.output)?;
     let mut unifier = Unifier::default();
     let mut parts = Vec::new();
-    for path in inputs {
+    for (path, number) in inputs.into_iter().zip(1..) {
         let case = open(path)?;
         let names = unifier.take(&pseudonyms_of(&case)?, names::beside(path)?.as_ref());
-        let name = path.file_stem().map_or_else(|| "case".into(), |n| n.to_string_lossy().into_owned());
+        // A file is often called what its host is: its name is for the user's eyes, and stands in no case.
+        let name = format!("replica-{number}");
+        anstream::eprintln!("{name} is {}", path.display());
         parts.push((name, renamed(case, &names)?));
     }
     let redactor = Redactor::from_map(unifier.into_map())

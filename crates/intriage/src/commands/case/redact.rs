@@ -9,8 +9,8 @@ use crate::cli::RedactArgs;
 use crate::failure::{Failure, Outcome};
 
 pub(super) fn run(args: &RedactArgs) -> Result<Outcome, Failure> {
-    can_save(&args.output)?;
     is_no_input(&args.output, &[&args.case])?;
+    can_save(&args.output)?;
     let case = open(&args.case)?;
     let list = names::beside(&args.case)?;
     // Pseudonyms that stand in it already must not be given to somebody else.
