@@ -1,7 +1,7 @@
 //! The configuration in columns: what was asked for, what came of it, what is seen, what the default is.
 
 use intriage_case::Source;
-use intriage_engines::{ConfigRow, ConfigTable, RowVerdict, Said};
+use intriage_engines::{ConfigAnswer, ConfigRow, ConfigTable, RowVerdict, Said};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -176,6 +176,10 @@ fn answer(table: &ConfigTable, width: usize) -> String {
             (UNSURE, "Nothing says what was asked for: give --manifest, --log or --engine-args.".to_owned())
         }
         (0, false) if unseen.is_empty() => (UNSURE, "Nothing asked for can be compared.".to_owned()),
+        (0, true) if table.answer() == ConfigAnswer::Nothing => {
+            let file = table.manifest.as_deref().unwrap_or("the manifest");
+            (UNSURE, format!("Nothing of {file} can be compared; {}.", parts.join(", ")))
+        }
         (0, true) if whole => (GOOD, format!("{}, nothing that is not.", parts.join(", "))),
         (0, _) => (if unseen.is_empty() { GOOD } else { UNSURE }, format!("{}.", parts.join(", "))),
         _ => (BAD, format!("{}.", parts.join("; "))),
@@ -263,6 +267,12 @@ mod tests {
         assert!(text(&given).contains("1 in force as asked for.\n"), "{}", text(&given));
         given.config.not_compared.clear();
         assert!(text(&given).contains("1 in force as asked for, nothing that is not.\n"), "{}", text(&given));
+        given.config.rows.iter_mut().for_each(|row| row.requested = None);
+        let told = text(&given);
+        assert!(
+            told.contains("Nothing of vllm.service can be compared; 1 in force as it was started.\n"),
+            "{told}"
+        );
         given.config.rows.retain(|row| row.verdict != RowVerdict::Agrees);
         assert!(text(&given).contains("Nothing asked for can be compared.\n"), "{}", text(&given));
     }

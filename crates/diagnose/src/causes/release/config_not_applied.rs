@@ -1,8 +1,9 @@
 //! The running server does not have the configuration people believe.
 
 use intriage_case::{Fact, Ratio, Seconds, Source};
-use intriage_engines::{ConfigRow, ConfigTable, RowVerdict};
+use intriage_engines::{ConfigAnswer, ConfigRow, ConfigTable, RowVerdict};
 
+use super::change::change;
 use super::effects::{Felt, felt};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn, Outcome};
@@ -78,6 +79,11 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     if effect.outcome == Outcome::Likely {
         w = w.at_most_likely(effect.confidence);
     }
+    // What is seen in a window may have another reason; the process's own word has none.
+    let seen_alone = [&row.started_with, &row.resolved, &row.replaced].into_iter().all(Option::is_none);
+    if seen_alone && row.verdict != RowVerdict::Stale {
+        w = w.at_most_likely(effect.confidence.min(0.8));
+    }
     w = w.explains(&[felt.cause.id]).explains(felt.cause.explains);
     w = w.advise(change(table, row), "a restart");
     let impact = effect.impact.clone().unwrap_or_else(nothing);
@@ -119,7 +125,7 @@ fn differs(table: &ConfigTable, felt: Option<&ConfigRow>) -> Test {
         return Test::Holds(fact(row.says.clone(), source(row)));
     }
     let agree = table.rows.iter().filter(|row| row.verdict == RowVerdict::Agrees).count();
-    if agree == 0 {
+    if table.answer() == ConfigAnswer::Nothing {
         return Test::Unknown(
             "nothing of the running server shows whether what was asked for is in force: give its start-up log (--log), or run with --host on its machine".into(),
         );
@@ -156,42 +162,6 @@ fn changed_since(table: &ConfigTable) -> Test {
         format!("the server started {apart} after {file} was last changed: it was started in another way")
     };
     Test::Holds(fact(says, Source::Derived { from: "process start against the file's last change".into() }))
-}
-
-/// The exact change, by how the row is off.
-fn change(table: &ConfigTable, row: &ConfigRow) -> String {
-    let name = &row.name;
-    let value = row.believed().map_or(String::new(), |s| format!(" {}", s.value));
-    match row.verdict {
-        RowVerdict::Stale => {
-            let file = table.manifest.as_deref().unwrap_or("its manifest");
-            let how = match file.rsplit('.').next() {
-                Some("service" | "conf") => {
-                    let unit = file.trim_end_matches(".service");
-                    format!("`systemctl daemon-reload && systemctl restart {unit}`")
-                }
-                _ if file.contains("compose") => "`docker compose up -d --force-recreate`".to_owned(),
-                _ => format!("`kubectl apply -f {file}` and `kubectl rollout restart`"),
-            };
-            if row.requested.as_ref().is_some_and(|r| matches!(r.from, Source::Manifest { .. })) {
-                format!("restart the server from {file} ({how}): it then runs with {name}{value}")
-            } else {
-                format!("restart the server from {file} ({how}), or write {name} into it if it is wanted")
-            }
-        }
-        RowVerdict::Overridden if row.beaten_by.is_some() => {
-            let beats = row.beaten_by.as_deref().unwrap_or_default();
-            let from =
-                if beats.contains(' ') { "off the command line" } else { "out of the server's environment" };
-            format!("take {beats} {from}, so that {name}{value} counts")
-        }
-        RowVerdict::AutoDisabled => {
-            format!(
-                "look in the start-up log for what switched {name} off and remove it, or take {name} off the command line"
-            )
-        }
-        _ => format!("see in the start-up log why {name}{value} does not count, and change what forbids it"),
-    }
 }
 
 fn source(row: &ConfigRow) -> Source {
@@ -293,6 +263,23 @@ mod tests {
         assert_ne!(cap.outcome, Outcome::RuledOut, "{cap:#?}");
         let told = serde_json::to_string(cap).unwrap();
         assert!(told.contains("a flat top at 2") && !told.contains("64"), "{told}");
+    }
+
+    #[test]
+    fn a_cap_smaller_than_the_units_is_likely_the_cause_where_the_pool_has_room() {
+        let d = queueing()
+            .manifest("vllm.service", "[Service]\nExecStart=vllm serve m --max-num-seqs 64\n")
+            .verdict();
+        assert_eq!(d.verdict.primary.cause.as_deref(), Some("config-not-applied"));
+        assert_eq!(d.findings[0].outcome, Outcome::Likely, "{:#?}", d.findings[0]);
+    }
+
+    #[test]
+    fn a_unit_of_which_nothing_is_seen_rules_nothing_out() {
+        let script = queueing()
+            .manifest("vllm.service", "[Service]\nExecStart=/opt/start-vllm.sh\n")
+            .log("INFO non-default args: {'model_tag': 'm', 'max_num_seqs': 2}\n");
+        assert_eq!(script.judge(&CAUSE).outcome, Outcome::CannotTell);
     }
 
     #[test]

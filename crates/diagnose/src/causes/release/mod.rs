@@ -1,5 +1,6 @@
 //! What was rolled out: configuration that is not in force, defaults that an upgrade changed.
 
+mod change;
 mod config_not_applied;
 mod effects;
 mod engine_default_change;
