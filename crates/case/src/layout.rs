@@ -7,6 +7,7 @@
 //! `.failed`, `model/<file>` (see [`model`]), `replicas/<name>/…` with the same layout below it, and `case.json` with what
 //! is no evidence: see [`file`](crate::file). `truth.json` is for the scoreboard; nothing here reads it.
 
+use crate::unreadable::unreadable;
 use crate::{
     Case, GpuEvidence, LogText, ManifestText, Millis, Scrape, ScrapeOutcome, client, host, manifest, model,
     path, replica,
@@ -61,7 +62,7 @@ pub fn add(case: &mut Case, name: &str, bytes: Vec<u8>) -> bool {
         "path.json" => case.paths = path::read(&text(bytes), &mut case.notes),
         "gpu.json" => match serde_json::from_slice(&bytes) {
             Ok(survey) => case.gpu.survey = Some(survey),
-            Err(why) => case.notes.push(format!("gpu.json was left out: {why}")),
+            Err(why) => case.notes.push(format!("gpu.json was left out: {}", unreadable(&why))),
         },
         _ if is_log(name) => {
             case.logs.retain(|log| log.name != name);

@@ -13,7 +13,7 @@ fn names(case: &Case) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_file_of_a_recorded_machine_keeps_its_name() {
+fn every_file_of_a_recording_keeps_its_name() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
     for recording in [
         "host/busy-under-quota",
@@ -23,7 +23,7 @@ fn every_file_of_a_recorded_machine_keeps_its_name() {
     ] {
         let case = open(&fixtures.join(recording)).unwrap();
         let given = names(&case);
-        assert!(given.iter().any(|name| name.starts_with("host/")), "{recording}");
+        assert!(!given.is_empty(), "{recording}");
         assert_eq!(names(&redacted(case, &Redactor::new())), given, "{recording}");
     }
 }
