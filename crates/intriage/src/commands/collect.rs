@@ -85,7 +85,8 @@ pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
     if let Some(flags) = &args.engine_args {
         case.command_line = Some(flags.clone());
     }
-    let case = redacted(case, &redactor);
+    let mut case = redacted(case, &redactor);
+    tell_left_out(&mut case);
     print::text(&inventory_text(&case))?;
     if !case.collected.iter().any(|c| !matches!(c.outcome, Gathered::Skipped { .. })) {
         return Err(Failure::NothingCollected);
@@ -109,6 +110,19 @@ fn server(plan: &Watch) -> Case {
     });
     case.target = Target { name: plan.address.to_string() };
     case
+}
+
+/// A manifest that could not be made safe is in no case: its line of the inventory says so.
+fn tell_left_out(case: &mut Case) {
+    for part in &mut case.collected {
+        let Some(path) = part.what.strip_prefix("manifest ") else { continue };
+        let Some(name) = Path::new(path).file_name().and_then(|n| n.to_str()) else { continue };
+        let why = case.notes.iter().find_map(|note| note.strip_prefix(name)?.strip_prefix(" was left out: "));
+        if let Some(why) = why {
+            part.outcome = Gathered::Skipped { why: why.to_owned() };
+            part.size = Bytes(0.0);
+        }
+    }
 }
 
 fn manifest(case: &mut Case, path: &Path) {
