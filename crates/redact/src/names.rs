@@ -38,11 +38,11 @@ const MOST_WORDS: usize = 3;
 /// What a name says; `--api-key`, `API_KEY` and `apiKey` are the same name. `takes` is asked whether a row's meaning
 /// holds here: prompts are logged under names that mean other things elsewhere.
 pub(crate) fn meaning(name: &str, mut takes: impl FnMut(Meaning) -> bool) -> Option<Named> {
-    let name = name.trim_start_matches('-');
-    if name.is_empty() || name.len() > LONGEST {
+    let given = name.trim_start_matches('-');
+    if given.is_empty() || given.len() > LONGEST {
         return None;
     }
-    let name = words(name);
+    let name = words(given);
     let exact = TABLE.exact.get(&*name).into_iter().flatten().find(|named| takes(named.meaning));
     if exact.is_some() {
         return exact.copied();
@@ -64,7 +64,21 @@ pub(crate) fn meaning(name: &str, mut takes: impl FnMut(Meaning) -> bool) -> Opt
     let whole_words = |benign: &&'static str| {
         name.strip_suffix(*benign).is_some_and(|before| before.is_empty() || before.ends_with('_'))
     };
-    (!TABLE.benign.iter().any(whole_words)).then_some(*named)
+    if TABLE.benign.iter().any(whole_words) {
+        return None;
+    }
+    // A variable such as GATEWAY_KEY is set by people, and people choose keys that do not look random.
+    let meaning = match named.meaning {
+        Meaning::Perhaps if is_variable(given) => Meaning::Text,
+        meaning => meaning,
+    };
+    Some(Named { meaning, ..*named })
+}
+
+/// Whether a name is written as variables of the environment are: `GATEWAY_KEY`.
+fn is_variable(name: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+    name.trim_matches('_').contains('_') && name.bytes().all(is_part)
 }
 
 /// Every run of up to three words of a name, which are apart by `_`.

@@ -105,7 +105,7 @@ pub(super) const NAMES: &[Rule] = &[
             routing_key sort_key primary_key partition_key shape_key group_key",
         },
         source: "gauge of randomness: 16 characters and 3 bits each",
-        hides: "my_key=«9f86d081884c7d659a2feaa0c55ad015»",
-        keeps: "my_token = 151645, key: value, cache_key=9f86d081884c7d659a2feaa0c55ad015",
+        hides: "my_key=«9f86d081884c7d659a2feaa0c55ad015» GATEWAY_KEY=«letmein»",
+        keeps: "my_token = 151645, key: value, cache_key=9f86d081884c7d659a2feaa0c55ad015, my_key=letmein, MAX_TOKEN=text, PER_KEY=7",
     },
 ];
