@@ -197,16 +197,18 @@ fn a_check_of_the_machine_keeps_the_models_files_as_collect_does() {
     let dir = tempfile::tempdir().unwrap();
     let model = dir.path().join("model");
     model_folder(&model);
-    // A process with the command line of a server is all that is looked for; this one runs a script called `serve`.
+    let server = support::Server::replay(&recording("vllm-h200-healthy"));
+    let url = server.url();
+    // A process with the command line of a server is all that is looked for; this one runs a script called `serve`. Other
+    // servers may run on the machine: this one names the port.
     fs::write(dir.path().join("serve"), "while read -r _; do :; done\n").unwrap();
     let mut serving = Command::new("/bin/sh")
         .arg0("vllm")
-        .args(["serve", model.to_str().unwrap()])
+        .args(["serve", model.to_str().unwrap(), "--port", url.rsplit(':').next().unwrap()])
         .current_dir(dir.path())
         .stdin(Stdio::piped())
         .spawn()
         .unwrap();
-    let url = support::Server::replay(&recording("vllm-h200-healthy")).url();
     let kept = |command: &[&str]| {
         let saved = dir.path().join(format!("{}.case", command[0]));
         let window = ["--window", "2s", "--host", "--save", saved.to_str().unwrap()];

@@ -26,7 +26,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
     if let Some(path) = &args.save {
         can_save(path)?;
     }
-    let files = Collecting::model(args.model_path.as_deref(), args.host);
+    let files = Collecting::model(args.model_path.as_deref(), args.host, Some(&args.target));
     let (mut case, redactor) = subject(args).look(files)?;
     apply_intent(&mut case, asked);
     given.add(&mut case, args.window)?;

@@ -50,7 +50,7 @@ pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
     let looking = Looking::start(args.host, &args.gpu, Some(args.window))?;
     let watched = address.is_some() || looking.watches();
     let logs = Logs::start(sources, args.max_log, if watched { args.window } else { Duration::ZERO });
-    let model = Collecting::model(args.model_path.as_deref(), args.host);
+    let model = Collecting::model(args.model_path.as_deref(), args.host, args.target.as_deref());
     let plan = PathPlan::within(budgets::path_time(args.window));
     let probing = address.as_ref().and_then(|direct| Probing::start(direct, hops, &access, plan));
     let mut case = if let Some(address) = address {

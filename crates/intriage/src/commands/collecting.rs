@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use intriage_case::model::ModelFiles;
 use intriage_case::{Budget, Bytes, Case, Collected, Gathered, Seconds};
-use intriage_observe::{LogError, LogLimits, LogSource, TakenLog, find_model, read_model_files};
+use intriage_observe::{Address, LogError, LogLimits, LogSource, TakenLog, find_model, read_model_files};
 
 use super::budgets;
 use crate::failure::Failure;
@@ -55,12 +55,13 @@ pub(super) type Model = Result<ModelFiles, String>;
 
 impl Collecting<Model> {
     /// The model's files: in the folder named, or where the machine is looked at those of its server.
-    pub(super) fn model(folder: Option<&Path>, host: bool) -> Option<Self> {
+    pub(super) fn model(folder: Option<&Path>, host: bool, target: Option<&str>) -> Option<Self> {
         let folder = folder.map(Path::to_owned);
+        let port = target.and_then(|target| target.parse::<Address>().ok()).map(|address| address.port);
         (folder.is_some() || host).then(|| {
             Self::start(budgets::model(), move || match folder {
                 Some(folder) => read_model_files(&folder).map_err(|e| e.to_string()),
-                None => find_model(Path::new("/proc")).map_err(|e| e.to_string()),
+                None => find_model(Path::new("/proc"), port).map_err(|e| e.to_string()),
             })
         })
     }

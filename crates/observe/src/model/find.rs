@@ -21,13 +21,21 @@ const CACHES: &[(&str, &str)] = &[
     ("HOME", ".cache/huggingface/hub"),
 ];
 
-/// The files of the model that the first serving process under `proc` was told to load; `/proc` on this machine.
-pub fn find_model(proc: &Path) -> Result<ModelFiles, ModelFilesError> {
+/// The files of the model that a serving process under `proc` (`/proc` on this machine) was told to load: of several servers
+/// the one whose command line names the port, else the first.
+pub fn find_model(proc: &Path, port: Option<u16>) -> Result<ModelFiles, ModelFilesError> {
+    let line = |pid: &u32| text(&proc.join(pid.to_string()).join("cmdline"));
+    let told = processes(proc).into_iter().filter_map(|pid| {
+        let line = line(&pid)?;
+        Some((pid, model_argument(&line)?, port.is_some_and(|port| names_port(&line, port))))
+    });
+    let mut told: Vec<_> = told.collect();
+    if told.iter().any(|(_, _, answers)| *answers) {
+        told.retain(|(_, _, answers)| *answers);
+    }
     let mut failed = None;
-    for pid in processes(proc) {
+    for (pid, argument, _) in told {
         let folder = proc.join(pid.to_string());
-        let Some(line) = text(&folder.join("cmdline")) else { continue };
-        let Some(argument) = model_argument(&line) else { continue };
         match of_process(&folder, &argument) {
             Ok(mut files) => {
                 files.summary.asked = Some(argument.model);
@@ -38,6 +46,14 @@ pub fn find_model(proc: &Path) -> Result<ModelFiles, ModelFilesError> {
         }
     }
     Err(failed.unwrap_or(ModelFilesError::NoProcess))
+}
+
+/// Whether a command line, its words apart by NUL, has `--port` with this number.
+fn names_port(line: &str, port: u16) -> bool {
+    let words: Vec<&str> = line.split('\0').collect();
+    let number = port.to_string();
+    words.windows(2).any(|pair| pair[0] == "--port" && pair[1] == number)
+        || words.iter().any(|word| word.strip_prefix("--port=") == Some(&number))
 }
 
 fn of_process(process: &Path, argument: &ModelArgument) -> Result<ModelFiles, ModelFilesError> {

@@ -86,13 +86,13 @@ fn a_name_on_a_hub_is_found_in_the_cache_at_the_revision_that_main_is() {
     fs::write(entry.join("refs/main"), "c0ffee\n").unwrap();
     let home = format!("PATH=/bin\0HF_HOME={}\0", dir.path().join("hf").display());
     let proc = proc_with(dir.path(), "vllm serve org/m --port 1", &home);
-    let found = find_model(&proc).unwrap().summary;
+    let found = find_model(&proc, None).unwrap().summary;
     assert_eq!((found.asked.as_deref(), found.revision.as_deref()), (Some("org/m"), Some("c0ffee")));
     let folder = found.folder.unwrap();
     assert!(folder.ends_with("snapshots/c0ffee") && !folder.contains("/proc/"), "{folder}");
 
     fs::write(entry.join("refs/main"), "../../../elsewhere").unwrap();
-    let error = find_model(&proc).unwrap_err().to_string();
+    let error = find_model(&proc, None).unwrap_err().to_string();
     assert!(error.contains("org/m"), "{error}");
 }
 
@@ -101,17 +101,17 @@ fn a_relative_folder_is_the_processs_own() {
     let dir = tempfile::tempdir().unwrap();
     model_folder(&dir.path().join("work/models/m"));
     let proc = proc_with(dir.path(), "vllm serve ./models/m", "");
-    assert_eq!(find_model(&proc).unwrap().summary.weights.len(), 1);
+    assert_eq!(find_model(&proc, None).unwrap().summary.weights.len(), 1);
 }
 
 #[test]
 fn what_is_not_there_is_said_with_what_helps() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir_all(dir.path().join("none")).unwrap();
-    let error = find_model(&dir.path().join("none")).unwrap_err().to_string();
+    let error = find_model(&dir.path().join("none"), None).unwrap_err().to_string();
     assert!(error.contains("--model-path"), "{error}");
     let proc = proc_with(dir.path(), "vllm serve org/gone", "");
-    let error = find_model(&proc).unwrap_err().to_string();
+    let error = find_model(&proc, None).unwrap_err().to_string();
     assert!(error.contains("org/gone") && error.contains("--model-path"), "{error}");
     let error = read_model_files(&dir.path().join("none")).unwrap_err().to_string();
     assert!(error.contains("holds no model"), "{error}");
