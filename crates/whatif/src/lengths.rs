@@ -24,6 +24,9 @@ pub(crate) fn lengths(histogram: &Histogram, longest: u32) -> Option<Lengths> {
     if buckets.len() < 2 {
         return Some(fixed);
     }
+    // Against the heaviest: counts as large as a float allows would add up to infinity.
+    let heaviest = buckets.iter().map(|b| b.2).fold(0.0, f64::max);
+    let buckets: Vec<_> = buckets.into_iter().map(|(low, high, n)| (low, high, n / heaviest)).collect();
     let total: f64 = buckets.iter().map(|b| b.2).sum();
     let of = |end: fn(&(f64, f64, f64)) -> f64| buckets.iter().map(|b| end(b) * b.2).sum::<f64>() / total;
     let (least, greatest) = (of(|b| b.0), of(|b| b.1));
@@ -72,6 +75,13 @@ mod tests {
     fn requests_of_one_length_have_that_length() {
         assert_eq!(lengths(&of_values(&[542.0; 30]), 8192), Some(Lengths::Fixed(542)));
         assert_eq!(lengths(&of_values(&[]), 8192), None);
+    }
+
+    #[test]
+    fn counts_beyond_all_reason_have_a_mean() {
+        let buckets = vec![(-1.26e306, 7.86e280), (2.6e59, 1.33e305)];
+        let found = lengths(&Histogram::new(buckets, 0.0, 5.09e130), 2699).unwrap();
+        assert!(found.mean().get().is_finite(), "{found:?}");
     }
 
     #[test]
