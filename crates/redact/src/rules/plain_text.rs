@@ -32,7 +32,7 @@ pub(super) const PLAIN_TEXT: &[Rule] = &[
         finds: shape_if(
             no_prose,
             "requirepass masterauth",
-            r#"(?:requirepass|masterauth)[ \t]+["']?([^\s"']+)"#,
+            r#"(?:requirepass|masterauth)[ \t]+["']?([^ \t\r\n"']+)"#,
         ),
         source: "redis.conf",
         hides: "redis: requirepass «letmein»",
@@ -49,7 +49,7 @@ pub(super) const PLAIN_TEXT: &[Rule] = &[
     Rule {
         name: "oauth-code",
         what: "codes that OAuth hands back in a URL",
-        finds: shape("?code= &code=", r#"[?&]code=([^&\s"'<>#]{6,})"#),
+        finds: shape("?code= &code=", r#"[?&]code=([^& \t\r\n"'<>#]{6,})"#),
         source: "RFC 6749, section 4.1.2",
         hides: "GET /callback?code=«letmein» HTTP/1.1",
         keeps: "exit code=137, error code=NotFoundError, ?code=5",

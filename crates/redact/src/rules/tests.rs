@@ -53,3 +53,13 @@ fn rows_have_names_of_their_own_and_say_where_they_come_from() {
         );
     }
 }
+
+/// Beside other crates the regular expressions know Unicode's classes, alone they do not: a pattern must compile in both.
+#[test]
+fn patterns_use_no_class_that_needs_unicode() {
+    for rule in RULES {
+        let classes = ["\\s", "\\d", "\\w", "\\b", "\\S", "\\D", "\\W", "\\B"];
+        let used = classes.into_iter().find(|class| rule.pattern().contains(class));
+        assert_eq!(used, None, "{}", rule.name);
+    }
+}
