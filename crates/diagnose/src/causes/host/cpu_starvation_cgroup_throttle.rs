@@ -95,7 +95,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
             _ => String::new(),
         };
         format!(
-            "a CPU quota{limit} stops the server in {stopped} of its scheduling periods, {stood} of the time"
+            "a CPU quota{limit} stops the server in {stopped} of its scheduling periods, up to {stood} of the time"
         )
     } else {
         format!("the engine's threads wait for a CPU {waited} of the time: others use it")
