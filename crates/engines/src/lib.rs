@@ -16,6 +16,7 @@ mod lmdeploy;
 mod log;
 mod model;
 mod observed;
+mod port;
 mod scrapes;
 mod sglang;
 mod tgi;
@@ -37,5 +38,6 @@ pub use log::{
 };
 pub use model::{Model, read_model};
 pub use observed::{Before, Instance, Observed, Track, TrackData, read};
+pub use port::port_in;
 pub use version::{Version, VersionRange};
 pub use vllm::{ChangedDefault, changed_defaults};

@@ -10,6 +10,7 @@ use super::{Config, Place, Variable};
 use crate::Engine;
 use crate::dialect::Dialect;
 use crate::host::{Host, Role, ServingProcess};
+use crate::port::{port_in, port_of};
 
 /// Who asked for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -136,14 +137,9 @@ fn serving<'a>(
     };
     let mut found: Vec<&ServingProcess> = host.processes.iter().filter(front).collect();
     if found.len() > 1 {
-        let port = target.rsplit(':').next().map(|rest| rest.split('/').next().unwrap_or(rest));
+        let port = port_of(target);
         let listens = |p: &&ServingProcess| {
-            let words = words(p.command_line.as_deref().unwrap_or_default());
-            let after = words.windows(2).find(|pair| pair[0] == "--port").map(|pair| pair[1].clone());
-            after
-                .or_else(|| words.iter().find_map(|w| Some(w.strip_prefix("--port=")?.to_owned())))
-                .as_deref()
-                == port
+            port.is_some() && port_in(&words(p.command_line.as_deref().unwrap_or_default())) == port
         };
         let count = found.len();
         found.retain(listens);

@@ -4,15 +4,7 @@ use super::manifest::{Laid, Launch};
 use super::program::{Program, own_words, program};
 use crate::Engine;
 use crate::detect::by_command_line;
-
-/// Ports the engines listen on where nobody says otherwise.
-const PORTS: [(Engine, u16); 5] = [
-    (Engine::Vllm, 8000),
-    (Engine::Sglang, 30000),
-    (Engine::TensorRtLlm, 8000),
-    (Engine::LlamaCpp, 8080),
-    (Engine::Lmdeploy, 23333),
-];
+use crate::port::{listens_on, port_of};
 
 /// Those that start the engine. Where none runs it, one that names it may: a script called after it.
 pub(super) fn candidates(engine: Engine, laid: Vec<Laid>) -> Vec<Laid> {
@@ -77,23 +69,11 @@ fn texts(launch: &Launch) -> Vec<&str> {
     launch.words.iter().map(|word| word.text.as_str()).collect()
 }
 
-/// The port of `http://host:8555/v1`; a folder or a case file has none.
-fn port_of(target: &str) -> Option<u16> {
-    let (scheme, rest) = target.split_once("://")?;
-    let host = rest.split(['/', '?']).next()?;
-    match host.rsplit_once(':').filter(|(_, port)| !port.contains(']')) {
-        Some((_, port)) => port.parse().ok(),
-        None => Some(if scheme == "https" { 443 } else { 80 }),
-    }
-}
-
 fn is_at(engine: Engine, launch: &Launch, port: u16) -> bool {
     if !launch.published.is_empty() {
         return launch.published.contains(&port);
     }
-    let default = PORTS.iter().find(|(of, _)| *of == engine).map(|(_, port)| *port);
-    let given = value(&texts(launch), "--port").map(|port| port.parse().ok());
-    given.unwrap_or(default) == Some(port)
+    listens_on(&engine.to_string(), &texts(launch), port)
 }
 
 /// Whether clients call it by this name: the one it is given, else the model's.

@@ -4,15 +4,7 @@ use std::collections::BTreeMap;
 
 use super::serving::Role;
 use super::{Host, ServingProcess};
-
-/// The port a server listens on where its command line names none. Source: each product's `--help`.
-const DEFAULT_PORTS: [(&str, &str); 5] = [
-    ("vLLM", "8000"),
-    ("SGLang", "30000"),
-    ("llama.cpp", "8080"),
-    ("TensorRT-LLM", "8000"),
-    ("Ollama", "11434"),
-];
+use crate::port::{listens_on, port_of};
 
 impl Host {
     /// Keeps the processes of the server that answers at `target`, an address with a port, and says what was left out. Where
@@ -23,7 +15,7 @@ impl Host {
             return None;
         }
         let port = port_of(target)?;
-        let answers = |front: &u32| self.process(*front).is_some_and(|p| listens_on(p, port));
+        let answers = |front: &u32| self.process(*front).is_some_and(|p| answers_at(p, port));
         let answering: Vec<u32> = servers.keys().copied().filter(answers).collect();
         let [front] = answering.as_slice() else {
             return Some(format!(
@@ -64,27 +56,9 @@ fn servers(processes: &[ServingProcess]) -> BTreeMap<u32, Vec<u32>> {
     found
 }
 
-fn listens_on(process: &ServingProcess, port: &str) -> bool {
+fn answers_at(process: &ServingProcess, port: u16) -> bool {
     let words = process.command_line.as_deref().and_then(shlex::split).unwrap_or_default();
-    let mut words = words.iter().map(String::as_str);
-    while let Some(word) = words.next() {
-        if let Some(value) = word.strip_prefix("--port=") {
-            return value == port;
-        }
-        if word == "--port" {
-            return words.next() == Some(port);
-        }
-    }
-    let product = process.serving.map(|s| s.product);
-    DEFAULT_PORTS.iter().any(|(name, usual)| Some(*name) == product && *usual == port)
-}
-
-/// `8000` of `http://10.0.0.7:8000/v1`.
-fn port_of(target: &str) -> Option<&str> {
-    let after = target.split_once("://").map_or(target, |(_, rest)| rest);
-    let place = after.split(['/', '?', '#']).next()?;
-    let (_, port) = place.rsplit_once(':')?;
-    (!port.is_empty() && port.bytes().all(|b| b.is_ascii_digit())).then_some(port)
+    process.serving.is_some_and(|s| listens_on(s.product, &words, port))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use intriage_case::model::ModelFiles;
 use intriage_engines::host::{ModelArgument, model_argument};
+use intriage_engines::port_in;
 
 use super::{ModelFilesError, read_model_files};
 
@@ -27,7 +28,11 @@ pub fn find_model(proc: &Path, port: Option<u16>) -> Result<ModelFiles, ModelFil
     let line = |pid: &u32| text(&proc.join(pid.to_string()).join("cmdline"));
     let told = processes(proc).into_iter().filter_map(|pid| {
         let line = line(&pid)?;
-        Some((pid, model_argument(&line)?, port.is_some_and(|port| names_port(&line, port))))
+        Some((
+            pid,
+            model_argument(&line)?,
+            port.is_some() && port_in(&line.split('\0').collect::<Vec<_>>()) == port,
+        ))
     });
     let mut told: Vec<_> = told.collect();
     if told.iter().any(|(_, _, answers)| *answers) {
@@ -46,14 +51,6 @@ pub fn find_model(proc: &Path, port: Option<u16>) -> Result<ModelFiles, ModelFil
         }
     }
     Err(failed.unwrap_or(ModelFilesError::NoProcess))
-}
-
-/// Whether a command line, its words apart by NUL, has `--port` with this number.
-fn names_port(line: &str, port: u16) -> bool {
-    let words: Vec<&str> = line.split('\0').collect();
-    let number = port.to_string();
-    words.windows(2).any(|pair| pair[0] == "--port" && pair[1] == number)
-        || words.iter().any(|word| word.strip_prefix("--port=") == Some(&number))
 }
 
 fn of_process(process: &Path, argument: &ModelArgument) -> Result<ModelFiles, ModelFilesError> {
