@@ -101,7 +101,8 @@ def faults_without(report):
     if any(f["cause"] == CAUSE for f in report["findings"]):
         yield f"{CAUSE} is found with nothing wrong"
     if not any(r["cause"] == CAUSE for r in report["ruled_out"]):
-        yield f"{CAUSE} is not ruled out"
+        missing = [m for c in report["cannot_tell"] if c["cause"] == CAUSE for m in c["missing"]]
+        yield f"{CAUSE} is not ruled out: {'; '.join(missing)}"
 
 
 RUNS = (("alone", alone, faults_without), ("quota", quota, faults_with), ("neighbours", neighbours, faults_with))

@@ -1,6 +1,6 @@
 //! This machine beside a server: kernel and GPUs, each from a thread of its own and within its own budget.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
@@ -124,7 +124,7 @@ impl MachineWatch {
 }
 
 fn outcome(snapshots: &[HostSnapshot], size: usize) -> Gathered {
-    let hidden = snapshots.first().map_or_else(Vec::new, not_read);
+    let hidden = not_read(snapshots);
     let full = (size >= MOST_BYTES).then(|| "looking ended when its budget was used up".to_owned());
     let why: Vec<String> = hidden.into_iter().chain(full).collect();
     if why.is_empty() { Gathered::Whole } else { Gathered::Partly { why: why.join("; ") } }
@@ -179,15 +179,15 @@ fn amd_cards(snapshot: &HostSnapshot) -> usize {
 }
 
 /// What of the machine could not be read, by reason: one name for all that share it.
-fn not_read(snapshot: &HostSnapshot) -> Vec<String> {
-    let list = snapshot.text("denied").unwrap_or_default();
-    let mut names_by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for (name, why) in list.lines().filter_map(|line| line.split_once('\t')) {
-        names_by_reason.entry(why).or_default().push(name);
+fn not_read(snapshots: &[HostSnapshot]) -> Vec<String> {
+    let lists = snapshots.iter().filter_map(|snapshot| snapshot.text("denied"));
+    let mut names_by_reason: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (name, why) in lists.flat_map(str::lines).filter_map(|line| line.split_once('\t')) {
+        names_by_reason.entry(why).or_default().insert(name);
     }
-    let told = names_by_reason.iter().map(|(why, names)| match names.as_slice() {
-        [name] => format!("{name}: {why}"),
-        many => format!("{} and {} more: {why}", many[0], many.len() - 1),
+    let told = names_by_reason.iter().map(|(why, names)| match (names.first(), names.len()) {
+        (Some(name), 2..) => format!("{name} and {} more: {why}", names.len() - 1),
+        (name, _) => format!("{}: {why}", name.unwrap_or(&"")),
     });
     told.collect()
 }

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::gather::Gather;
 use super::process::{self, Watched};
-use super::root::Root;
+use super::root::{Root, UNANSWERED};
 use super::{amdgpu, round_trip, system};
 use crate::clock;
 
@@ -80,6 +80,9 @@ impl Collector {
         let at = clock::after(self.looked);
         self.looked = Some(at);
         let mut gather = Gather::new(&self.root, std::mem::take(&mut self.buffer));
+        for path in self.root.avoided() {
+            gather.deny(path, UNANSWERED);
+        }
         process::refresh(&gather, &mut self.watched, &self.named);
         self.since_search = 0;
         system::counters(&mut gather, |_| false);

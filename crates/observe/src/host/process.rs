@@ -98,7 +98,7 @@ pub(super) fn take_full(gather: &mut Gather<'_>, process: &mut Watched, groups: 
     // On one node there is nothing to learn, and reading disturbs the process.
     if system::has_several_nodes(gather) {
         let path = format!("{base}/numa_maps");
-        match numa_maps::summary(&gather.root.path(&path)) {
+        match gather.root.visit(&path, || numa_maps::summary(&gather.root.path(&path))) {
             Ok(text) => gather.put(&format!("numa_pages/{pid}"), text),
             Err(error) => gather.refused(&path, &error),
         }

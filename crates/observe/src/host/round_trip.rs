@@ -27,7 +27,9 @@ pub(super) fn take(gather: &mut Gather<'_>) {
             .deny("tcp_rtt", "ss (iproute2) is not installed; it would add round-trip times of connections");
         return;
     };
-    match command::run(&ss, &["-tinH", "state", "established"], TIME, BYTES) {
+    let asked =
+        gather.root.visit("tcp_rtt", || command::run(&ss, &["-tinH", "state", "established"], TIME, BYTES));
+    match asked {
         Ok(said) if said.well => {
             let found = round_trips(&said.text, &ports);
             if !found.is_empty() {

@@ -114,7 +114,7 @@ pub(super) fn has_several_nodes(gather: &Gather<'_>) -> bool {
 
 /// The room of a file system, as a text of our own.
 pub(super) fn room(gather: &mut Gather<'_>, path: &str) {
-    match rustix::fs::statvfs(gather.root.path(path)) {
+    match gather.root.visit(path, || Ok(rustix::fs::statvfs(gather.root.path(path))?)) {
         Ok(stat) => {
             let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
             let text = format!(
@@ -125,7 +125,7 @@ pub(super) fn room(gather: &mut Gather<'_>, path: &str) {
             );
             gather.put(&format!("statvfs{path}"), text);
         }
-        Err(error) => gather.refused(path, &error.into()),
+        Err(error) => gather.refused(path, &error),
     }
 }
 

@@ -1,11 +1,12 @@
-//! Watching the machine from a thread of its own.
+//! Watching the machine from a thread of its own, which never reads the kernel's files itself: one may never answer.
 
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use intriage_case::HostSnapshot;
 
+use super::root::UNANSWERED;
 use super::{Collector, HostError, Root};
 
 /// Most snapshots kept: an hour at one a second.
@@ -13,6 +14,18 @@ const MOST_SNAPSHOTS: usize = 3600;
 
 /// Most bytes kept of a machine in all.
 pub const MOST_BYTES: usize = 64 << 20;
+
+/// How long one file may take. The command line of a process that hangs in a driver may never come, and `ss` has 2 s.
+const MOST_FOR_A_FILE: Duration = Duration::from_secs(3);
+
+/// How long the look that closes the window may take in all.
+const MOST_FOR_THE_LAST: Duration = Duration::from_secs(4);
+
+/// Most files that are given up one after the other.
+const MOST_GIVEN_UP: usize = 8;
+
+/// Time between two looks at whether a look is under way.
+const POLL: Duration = Duration::from_millis(100);
 
 /// Looks at the machine from now until [`HostWatch::stop`].
 #[derive(Debug)]
@@ -24,33 +37,20 @@ pub struct HostWatch {
 impl HostWatch {
     /// Begins with a full snapshot; counters follow at this interval.
     pub fn start(every: Duration) -> Result<Self, HostError> {
-        let mut collector = Collector::new(Root::live())?;
+        Self::start_at(Root::live(), every)
+    }
+
+    fn start_at(root: Root, every: Duration) -> Result<Self, HostError> {
+        let looks = Looks::start(root)?;
         let (stop, stopped) = mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("host".into())
-            .spawn(move || {
-                let mut due = Instant::now();
-                let mut snapshots = vec![collector.snapshot_full()];
-                let mut bytes = snapshots[0].size();
-                loop {
-                    due += every;
-                    let told = stopped.recv_timeout(due.saturating_duration_since(Instant::now()));
-                    if snapshots.len() < MOST_SNAPSHOTS && bytes < MOST_BYTES {
-                        let snapshot = collector.snapshot_counters();
-                        bytes += snapshot.size();
-                        snapshots.push(snapshot);
-                    }
-                    // Told to stop, or nobody is left to tell: the last counters close the window.
-                    if told != Err(RecvTimeoutError::Timeout) {
-                        return snapshots;
-                    }
-                }
-            })
+            .spawn(move || watch(looks, every, &stopped))
             .map_err(|e| HostError::Thread(e.to_string()))?;
         Ok(Self { stop, thread })
     }
 
-    /// Ends with the last counters.
+    /// Ends with the last counters; without them, where the kernel does not tell them within 4 s.
     pub fn stop(self) -> Result<Vec<HostSnapshot>, HostError> {
         // The thread may have ended by itself: then joining tells.
         let _ = self.stop.send(());
@@ -58,8 +58,92 @@ impl HostWatch {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+fn watch(mut looks: Looks, every: Duration, stopped: &Receiver<()>) -> Vec<HostSnapshot> {
+    let (mut snapshots, mut bytes) = (Vec::new(), 0);
+    let mut keep = |snapshot: Option<HostSnapshot>, snapshots: &mut Vec<HostSnapshot>| {
+        bytes += snapshot.as_ref().map_or(0, HostSnapshot::size);
+        snapshots.extend(snapshot);
+        bytes < MOST_BYTES && snapshots.len() < MOST_SNAPSHOTS
+    };
+    let mut due = Instant::now();
+    let mut goes_on = keep(looks.look(None), &mut snapshots);
+    loop {
+        due += every;
+        // Told to stop, or nobody is left to tell: the last counters close the window.
+        let told = stopped.recv_timeout(due.saturating_duration_since(Instant::now()));
+        let until = (told != Err(RecvTimeoutError::Timeout)).then(|| Instant::now() + MOST_FOR_THE_LAST);
+        if goes_on {
+            goes_on = keep(looks.look(until), &mut snapshots);
+        }
+        if until.is_some() {
+            if let (Some(file), Some(last)) = (looks.root.stuck_at(Duration::ZERO), snapshots.last_mut()) {
+                let line = [file.trim_start_matches('/'), "\t", UNANSWERED, "\n"].concat();
+                last.files.entry("denied".into()).or_default().push_str(&line);
+            }
+            return snapshots;
+        }
+    }
+}
+
+/// A thread that looks when it is asked to, and is left behind where it does not come back.
+struct Looks {
+    root: Root,
+    given_up: usize,
+    ask: Sender<()>,
+    seen: Receiver<HostSnapshot>,
+}
+
+impl Looks {
+    fn start(root: Root) -> Result<Self, HostError> {
+        let mut collector = Collector::new(root.clone())?;
+        let (ask, asked) = mpsc::channel();
+        let (send, seen) = mpsc::channel();
+        std::thread::Builder::new()
+            .name("host-look".into())
+            .spawn(move || {
+                let mut first = true;
+                while asked.recv().is_ok() {
+                    let snapshot =
+                        if first { collector.snapshot_full() } else { collector.snapshot_counters() };
+                    first = false;
+                    // Nobody waits for one that was left behind.
+                    if send.send(snapshot).is_err() {
+                        return;
+                    }
+                }
+            })
+            .map_err(|e| HostError::Thread(e.to_string()))?;
+        Ok(Self { root, given_up: 0, ask, seen })
+    }
+
+    /// The next snapshot, in full from a new thread where a file had to be given up; `None` where time or threads run out.
+    fn look(&mut self, until: Option<Instant>) -> Option<HostSnapshot> {
+        self.ask.send(()).ok()?;
+        loop {
+            match self.seen.recv_timeout(POLL) {
+                Ok(snapshot) => return Some(snapshot),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return None;
+            }
+            let Some(file) = self.root.stuck_at(MOST_FOR_A_FILE) else { continue };
+            if self.given_up == MOST_GIVEN_UP {
+                return None;
+            }
+            let anew = Self::start(self.root.without(file)).ok()?;
+            *self = Self { given_up: self.given_up + 1, ..anew };
+            self.ask.send(()).ok()?;
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
     use super::*;
 
     #[test]
@@ -69,5 +153,40 @@ mod tests {
         assert_eq!(snapshots.len(), 2);
         assert!(snapshots[0].at < snapshots[1].at, "a case names them by their time");
         assert!(snapshots[0].text("proc/meminfo").is_some() && snapshots[1].text("proc/stat").is_some());
+    }
+
+    /// A machine where reading this file never ends: a pipe nobody writes into.
+    fn machine_stuck_at(file: &str) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = dir.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write("proc/meminfo", "MemTotal: 1 kB\n");
+        write("proc/7/cmdline", "vllm\0serve\0m\0");
+        write("proc/7/stat", "7 (vllm) S 1 7 7 0 -1 0 0 0 0 0 10 5 0 0 20 0 9 0 100 0 0\n");
+        let path = dir.path().join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        dir
+    }
+
+    #[test]
+    fn a_file_that_never_answers_is_given_up_and_told() {
+        let dir = machine_stuck_at("proc/9/cmdline");
+        let mut looks = Looks::start(Root::at(dir.path())).unwrap();
+        let seen = looks.look(None).unwrap();
+        assert!(seen.text("proc/7/stat").is_some(), "the others are seen: {seen:?}");
+        let denied = seen.text("denied").unwrap_or_default();
+        assert!(denied.contains("proc/9/cmdline\tthe kernel did not answer"), "{denied:?}");
+        assert!(looks.look(None).is_some_and(|next| next.text("proc/7/stat").is_some()));
+    }
+
+    #[test]
+    fn the_last_look_has_an_end() {
+        let dir = machine_stuck_at("proc/9/cmdline");
+        let mut looks = Looks::start(Root::at(dir.path())).unwrap();
+        assert_eq!(looks.look(Some(Instant::now())), None);
     }
 }
