@@ -73,52 +73,57 @@ impl MachineWatch {
         let gpus = gpus.map(|gpus| gpus.result(until));
         let host = host.result(until);
         let log = log.result(until);
-        let took = Seconds(self.began.elapsed().as_secs_f64());
         let time = Seconds((window + GRACE).as_secs_f64());
-        let mut tell = |what: &str, outcome, size: usize, most: usize| {
+        let began = self.began;
+        let mut tell = |what: &str, outcome, ended: Instant, size: usize, most: usize| {
             let budget = Some(Budget { time, size: Bytes(most as f64) });
             case.collected.push(Collected {
                 what: what.into(),
                 outcome,
-                took,
+                took: Seconds((ended - began).as_secs_f64()),
                 size: Bytes(size as f64),
                 budget,
             });
         };
+        let (host, host_ended) = host;
         match gpus {
-            Some(Ok(evidence)) => {
+            Some((Ok(evidence), ended)) => {
                 let outcome = gap(&evidence).map_or(Gathered::Whole, |why| Gathered::Partly { why });
-                tell("gpu", outcome, size(&evidence), MOST_SURVEY);
+                tell("gpu", outcome, ended, size(&evidence), MOST_SURVEY);
                 case.gpu = GpuEvidence { dcgm: std::mem::take(&mut case.gpu.dcgm), ..evidence };
             }
-            Some(Err(why)) => match host.as_ref().ok().and_then(|seen| seen.first()).map(amd_cards) {
-                // The kernel shows AMD's cards itself, among the files of the host.
-                Some(1..) => tell(
-                    "gpu",
-                    Gathered::Partly {
-                        why: "AMD cards as the kernel shows them; amd-smi would add their limits".into(),
-                    },
-                    0,
-                    MOST_SURVEY,
-                ),
-                _ => tell("gpu", Gathered::Skipped { why }, 0, MOST_SURVEY),
-            },
+            Some((Err(why), ended)) => {
+                match host.as_ref().ok().and_then(|seen| seen.first()).map(amd_cards) {
+                    // The kernel shows AMD's cards itself, among the files of the host.
+                    Some(1..) => tell(
+                        "gpu",
+                        Gathered::Partly {
+                            why: "AMD cards as the kernel shows them; amd-smi would add their limits".into(),
+                        },
+                        ended,
+                        0,
+                        MOST_SURVEY,
+                    ),
+                    _ => tell("gpu", Gathered::Skipped { why }, ended, 0, MOST_SURVEY),
+                }
+            }
             None => {}
         }
         match host {
             Ok(snapshots) => {
                 let size = snapshots.iter().map(HostSnapshot::size).sum();
-                tell("host", outcome(&snapshots, size), size, MOST_BYTES);
+                tell("host", outcome(&snapshots, size), host_ended, size, MOST_BYTES);
                 case.host = snapshots;
             }
-            Err(why) => tell("host", Gathered::Skipped { why }, 0, MOST_BYTES),
+            Err(why) => tell("host", Gathered::Skipped { why }, host_ended, 0, MOST_BYTES),
         }
+        let (log, ended) = log;
         match log {
             Ok(log) => {
-                tell("kernel log", Gathered::Whole, log.text.len(), kernel_log::MOST_BYTES);
+                tell("kernel log", Gathered::Whole, ended, log.text.len(), kernel_log::MOST_BYTES);
                 case.add_log(log);
             }
-            Err(why) => tell("kernel log", Gathered::Skipped { why }, 0, kernel_log::MOST_BYTES),
+            Err(why) => tell("kernel log", Gathered::Skipped { why }, ended, 0, kernel_log::MOST_BYTES),
         }
     }
 }
@@ -195,7 +200,8 @@ fn not_read(snapshots: &[HostSnapshot]) -> Vec<String> {
 /// A collector on a thread of its own, which is left behind where it does not come back.
 struct Watched<T> {
     stop: Sender<()>,
-    result: Receiver<Result<T, String>>,
+    /// What it found, and when it ended.
+    result: Receiver<(Result<T, String>, Instant)>,
 }
 
 /// What a collector waits for.
@@ -217,7 +223,8 @@ impl<T: Send + 'static> Watched<T> {
         let (send, result) = mpsc::channel();
         // Where no thread can be started the sender is gone at once, and the result says so.
         let _ = std::thread::Builder::new().name("machine".into()).spawn(move || {
-            let _ = send.send(work(&Stop(stopped)));
+            let result = work(&Stop(stopped));
+            let _ = send.send((result, Instant::now()));
         });
         Self { stop, result }
     }
@@ -228,14 +235,14 @@ impl<T: Send + 'static> Watched<T> {
         self
     }
 
-    fn result(self, until: Instant) -> Result<T, String> {
-        match self.result.recv_timeout(until.saturating_duration_since(Instant::now())) {
-            Ok(result) => result,
-            Err(RecvTimeoutError::Timeout) => {
-                Err(format!("it did not end within {GRACE:?} after the window"))
-            }
-            Err(RecvTimeoutError::Disconnected) => Err("the thread that looks could not run".into()),
-        }
+    /// What it found, and when it ended or was left behind.
+    fn result(self, until: Instant) -> (Result<T, String>, Instant) {
+        let why = match self.result.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(result) => return result,
+            Err(RecvTimeoutError::Timeout) => format!("it did not end within {GRACE:?} after the window"),
+            Err(RecvTimeoutError::Disconnected) => "the thread that looks could not run".into(),
+        };
+        (Err(why), Instant::now())
     }
 }
 
@@ -261,12 +268,12 @@ mod tests {
             std::thread::park();
             Ok(())
         });
-        let error = stuck.told().result(Instant::now()).unwrap_err();
+        let error = stuck.told().result(Instant::now()).0.unwrap_err();
         assert!(error.contains("did not end"), "{error}");
         let fine = Watched::start(|stop| {
             stop.wait(None);
             Ok(7)
         });
-        assert_eq!(fine.told().result(Instant::now() + Duration::from_mins(1)), Ok(7));
+        assert_eq!(fine.told().result(Instant::now() + Duration::from_mins(1)).0, Ok(7));
     }
 }

@@ -71,7 +71,7 @@ pub(crate) fn is_folder(rule: &str, name: &str, value: &str) -> bool {
 }
 
 /// Whether this is the name of somebody.
-fn is_user(name: &str) -> bool {
+pub(crate) fn is_user(name: &str) -> bool {
     const NOBODY: [&str; 6] = ["root", "nobody", "user", "default", "system", "assistant"];
     name.len() <= 64
         && name.starts_with(|c: char| c.is_ascii_alphabetic())

@@ -36,6 +36,7 @@ mod redactor;
 mod renaming;
 mod rules;
 mod scan;
+mod system_log;
 mod unify;
 mod urls;
 mod values;

@@ -76,7 +76,7 @@ pub(crate) fn meaning(name: &str, mut takes: impl FnMut(Meaning) -> bool) -> Opt
 }
 
 /// Whether a name is written as variables of the environment are: `GATEWAY_KEY`.
-fn is_variable(name: &str) -> bool {
+pub(crate) fn is_variable(name: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
     name.trim_matches('_').contains('_') && name.bytes().all(is_part)
 }

@@ -1,7 +1,9 @@
 //! Prompts and outputs behind their names.
 
 use crate::assigned::Assigned;
+use crate::assignments::By;
 use crate::hits::{Hit, With};
+use crate::names::is_variable;
 use crate::rules::Extent;
 use crate::values::{self, Quote};
 
@@ -14,7 +16,9 @@ pub(crate) fn find(
     hits: &mut Vec<Hit>,
 ) -> Option<usize> {
     let at = found.at;
-    if extent == Extent::Rest {
+    // A variable's value has no quotes where it is listed, and no end but the line's.
+    let listed = found.by == By::Equals && is_variable(found.name) && Quote::open(line, at).is_none();
+    if extent == Extent::Rest || listed {
         let end = found.around.map_or(line.len(), |quote| quote.close(line, at).0);
         let text = line[at..end].trim_end();
         if !text.is_empty() {

@@ -5,11 +5,23 @@ mod names;
 mod owners;
 mod plain_text;
 mod prompts;
+mod system_log;
 mod vendors;
 
+use crate::assigned::is_user;
+use crate::hits::With;
+use crate::pseudonyms::Kind;
+
 /// The tables, in the order in which rules are tried.
-const TABLES: [&[Rule]; 6] =
-    [vendors::VENDORS, forms::FORMS, names::NAMES, prompts::PROMPTS, owners::OWNERS, plain_text::PLAIN_TEXT];
+const TABLES: [&[Rule]; 7] = [
+    vendors::VENDORS,
+    forms::FORMS,
+    names::NAMES,
+    prompts::PROMPTS,
+    owners::OWNERS,
+    plain_text::PLAIN_TEXT,
+    system_log::SYSTEM_LOG,
+];
 
 /// Every rule.
 pub static RULES: &[Rule] = &joined::<{ length() }>();
@@ -52,7 +64,7 @@ impl Rule {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Finds {
     /// By its shape: the pattern holds from a needle on, and its group, else all of it, passes the check and is hidden.
-    Shape { needles: &'static str, pattern: &'static str, check: fn(&str) -> bool, host: bool },
+    Shape { needles: &'static str, pattern: &'static str, check: fn(&str) -> bool, with: With },
     /// By a name, or a part of one, that belongs to a secret.
     Secret { names: &'static str, extent: Extent },
     /// By the last word of a name, where the value looks random or stands in a query; never behind a benign name.
@@ -95,6 +107,7 @@ pub(crate) enum Part {
     Program,
     NcclHost,
     HostAndPort,
+    LogHost,
 }
 
 const fn length() -> usize {
@@ -122,12 +135,22 @@ const fn joined<const N: usize>() -> [Rule; N] {
 
 /// A shape whose every match is one.
 const fn shape(needles: &'static str, pattern: &'static str) -> Finds {
-    Finds::Shape { needles, pattern, check: |_| true, host: false }
+    Finds::Shape { needles, pattern, check: |_| true, with: With::Mask }
 }
 
 /// A shape that needs a second look.
 const fn shape_if(check: fn(&str) -> bool, needles: &'static str, pattern: &'static str) -> Finds {
-    Finds::Shape { needles, pattern, check, host: false }
+    Finds::Shape { needles, pattern, check, with: With::Mask }
+}
+
+/// A shape that has the name of a host in it.
+const fn host(check: fn(&str) -> bool, needles: &'static str, pattern: &'static str) -> Finds {
+    Finds::Shape { needles, pattern, check, with: With::Pseudonym(Kind::Host) }
+}
+
+/// A shape that has the name of a user in it.
+const fn user(needles: &'static str, pattern: &'static str) -> Finds {
+    Finds::Shape { needles, pattern, check: is_user, with: With::Pseudonym(Kind::User) }
 }
 
 const fn secret(names: &'static str) -> Finds {
@@ -150,7 +173,7 @@ fn bearer(token: &str) -> bool {
 /// Words that begin a name's way into the table; each name there has one of them in it.
 pub(crate) const NAME_NEEDLES: &str = "key token secret pass pwd cred auth cookie bearer sig jwt conn dsn sid session host \
     node addr user uid logname login prompt text content input output generated completion reasoning arguments instance \
-    peer fqdn server";
+    peer fqdn server header pw";
 
 #[cfg(test)]
 mod tests;

@@ -6,9 +6,8 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::Regex;
 
 use crate::hits::{Hit, With};
-use crate::pseudonyms::Kind;
 use crate::rules::{Finds, NAME_NEEDLES, Part, RULES, Rule};
-use crate::{addresses, assignments, command_line, homes, hosts, multiline, urls};
+use crate::{addresses, assignments, command_line, homes, hosts, multiline, system_log, urls};
 
 /// Room for what each shape remembers of a line; a test counts the shapes.
 const MOST_SHAPES: usize = 64;
@@ -25,6 +24,9 @@ pub(crate) struct Scope {
 /// Adds what the rules find in a line.
 pub(crate) fn scan(line: &str, scope: Scope, hits: &mut Vec<Hit>) {
     addresses::find(line, hits);
+    if scope.host_names {
+        system_log::find(line, hits);
+    }
     let mut names = assignments::Names::new(line, scope);
     let mut shapes_done = [0_usize; MOST_SHAPES];
     let mut keys_done = 0;
@@ -53,7 +55,12 @@ pub(crate) fn scan(line: &str, scope: Scope, hits: &mut Vec<Hit>) {
             Lead::Part(Part::FullHostName) if scope.host_names => hosts::in_text(line, found.start(), hits),
             Lead::Shape(_)
             | Lead::Part(
-                Part::FullHostName | Part::PrivateKey | Part::Address | Part::Program | Part::HostAndPort,
+                Part::FullHostName
+                | Part::PrivateKey
+                | Part::Address
+                | Part::Program
+                | Part::HostAndPort
+                | Part::LogHost,
             ) => {}
         }
     }
@@ -126,8 +133,7 @@ static NEEDLES: LazyLock<Needles> = LazyLock::new(|| {
     let mut shapes = Vec::new();
     for rule in RULES {
         match rule.finds {
-            Finds::Shape { needles, pattern, check, host } => {
-                let with = if host { With::Pseudonym(Kind::Host) } else { With::Mask };
+            Finds::Shape { needles, pattern, check, with } => {
                 let pattern = Regex::new(&["^(?:", pattern, ")"].concat()).expect("a pattern");
                 texts.extend(needles.split_whitespace());
                 leads_to.resize(texts.len(), Lead::Shape(shapes.len()));

@@ -1,6 +1,6 @@
 //! Secrets and names by a form that a standard, or everybody, gives them.
 
-use super::{Finds, Rule, bearer, shape, shape_if};
+use super::{Rule, bearer, host, shape, shape_if};
 use crate::looks::basic_credentials;
 
 pub(super) const FORMS: &[Rule] = &[
@@ -39,12 +39,7 @@ pub(super) const FORMS: &[Rule] = &[
     Rule {
         name: "ec2-host",
         what: "EC2 host names, which have the address in them",
-        finds: Finds::Shape {
-            needles: "ip-",
-            pattern: r"ip-[0-9]{1,3}(?:-[0-9]{1,3}){3}(?:\.[A-Za-z0-9-]+)*",
-            check: |_| true,
-            host: true,
-        },
+        finds: host(|_| true, "ip-", r"ip-[0-9]{1,3}(?:-[0-9]{1,3}){3}(?:\.[A-Za-z0-9-]+)*"),
         source: "AWS, EC2 User Guide, instance hostname types: IP address-based naming",
         hides: "node «ip-10-0-1-23.ec2.internal» ready",
         keeps: "ip-10 and ip-10-0",

@@ -86,6 +86,17 @@ pub(super) const NAMES: &[Rule] = &[
         keeps: "allowed headers: authorization",
     },
     Rule {
+        name: "header-list",
+        what: "headers in a variable",
+        finds: Finds::Secret {
+            names: "otlp_headers otlp_traces_headers otlp_metrics_headers otlp_logs_headers",
+            extent: Extent::Rest,
+        },
+        source: "OpenTelemetry's exporter configuration: OTEL_EXPORTER_OTLP_HEADERS holds name=value pairs",
+        hides: "OTEL_EXPORTER_OTLP_HEADERS=«api-key=letmein,x-tenant=acme» vllm serve m",
+        keeps: "allowed_headers=['*'], 3 headers: ok",
+    },
+    Rule {
         name: "token-text",
         what: "tokens that are texts",
         finds: Finds::Text { names: "token" },

@@ -3,7 +3,8 @@
 //!
 //! In an example of what a row hides the hidden part stands between « and ».
 
-use super::{Finds, Part, Rule, has_digit, secret, shape, shape_if};
+use super::{Finds, Part, Rule, has_digit, host, secret, shape, shape_if};
+use crate::looks::in_prose;
 
 pub(super) const PLAIN_TEXT: &[Rule] = &[
     Rule {
@@ -20,11 +21,23 @@ pub(super) const PLAIN_TEXT: &[Rule] = &[
     },
     Rule {
         name: "pass-text",
-        what: "passwords called pass, where they are texts",
-        finds: Finds::Text { names: "pass" },
+        what: "passwords called pass or pw, where they are texts",
+        finds: Finds::Text { names: "pass pw" },
         source: "common form; a test's report counts with the same word",
-        hides: "connect user=root pass=«letmein» db=x",
-        keeps: "pass=3 fail=0, pass: 17",
+        hides: "connect user=root pass=«letmein» db=x pw=«letmein2»",
+        keeps: "pass=3 fail=0, pass: 17, pw=5",
+    },
+    Rule {
+        name: "password-told",
+        what: "passwords in a sentence",
+        finds: shape_if(
+            is_told,
+            "password passwd passphrase",
+            r#"(?i-u:password|passwd|passphrase)[ \t]+(?i-u:is|was|set to|changed to|=|:)[ \t]+("[^"]+"|'[^']+'|[^ \t\r\n]+)"#,
+        ),
+        source: "common form",
+        hides: "the admin password is «letmein7» from now on",
+        keeps: "password is required, the password was not accepted, password is incorrect",
     },
     Rule {
         name: "requirepass",
@@ -103,12 +116,11 @@ pub(super) const PLAIN_TEXT: &[Rule] = &[
     Rule {
         name: "dial-host",
         what: "hosts that Go could not reach",
-        finds: Finds::Shape {
-            needles: "dial lookup",
-            pattern: r"(?:dial (?:tcp|udp)[46]?|lookup) ([A-Za-z][A-Za-z0-9-]*)(?::[0-9]+|: no such host| on )",
-            check: no_word,
-            host: true,
-        },
+        finds: host(
+            no_word,
+            "dial lookup",
+            r"(?:dial (?:tcp|udp)[46]?|lookup) ([A-Za-z][A-Za-z0-9-]*)(?::[0-9]+|: no such host| on )",
+        ),
         source: "Go's net package: OpError and DNSError",
         hides: "dial tcp «gpunode»:8000: connect: connection refused",
         keeps: "dial tcp localhost:8000: i/o timeout, lookup table on GPU",
@@ -134,6 +146,11 @@ pub(super) const PLAIN_TEXT: &[Rule] = &[
         keeps: "localhost:8000, 0.0.0.0:8000, core.py:8000, 17:08:8000, cuda:0, http:8000, n=1:80001",
     },
 ];
+
+/// Behind `password is`: in quotes, or hardly prose.
+fn is_told(word: &str) -> bool {
+    word.starts_with(['"', '\'']) || in_prose(word.trim_end_matches(['.', ',', ';', '!']))
+}
 
 /// Words that follow the name of a setting in prose.
 fn no_prose(value: &str) -> bool {

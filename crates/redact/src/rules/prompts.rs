@@ -12,6 +12,14 @@ pub(super) const PROMPTS: &[Rule] = &[
         keeps: "Avg prompt throughput: 42.4 tokens/s, 'prompt': None",
     },
     Rule {
+        name: "prompt-variable",
+        what: "prompts in variables",
+        finds: prompt("default_system_prompt chat_prompt user_prompt initial_prompt", ""),
+        source: "common form; behind the name of a variable all of the line is its value",
+        hides: "DEFAULT_SYSTEM_PROMPT=«You are a helpful lawyer of Acme»",
+        keeps: "MAX_PROMPT=7, PROMPT_LENGTH=12",
+    },
+    Rule {
         name: "token-ids",
         what: "prompts and outputs as token ids",
         finds: prompt(
