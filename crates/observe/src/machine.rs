@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use intriage_case::{Budget, Bytes, Case, Collected, Gathered, GpuEvidence, HostSnapshot, Seconds};
 
 use crate::gpu::{GpuTools, GpuWatch, SAMPLE_EVERY, ToolWatch};
-use crate::host::{HostWatch, MOST_BYTES};
+use crate::host::{HostError, HostWatch, MOST_BYTES};
 use crate::kernel_log;
 
 /// Time between two looks at the kernel's counters.
@@ -26,7 +26,7 @@ pub struct MachineWatch {
     /// When it ends by itself.
     end: Option<Instant>,
     gpus: Option<Watched<GpuEvidence>>,
-    host: Watched<Vec<HostSnapshot>>,
+    host: Result<HostWatch, HostError>,
 }
 
 /// Who is asked for the cards.
@@ -55,12 +55,7 @@ impl MachineWatch {
     pub fn without_gpus(window: Option<Duration>) -> Self {
         let began = Instant::now();
         let end = window.and_then(|window| began.checked_add(window));
-        let host = Watched::start(move |stop| {
-            let watch = HostWatch::start(COUNTERS_EVERY).map_err(|e| e.to_string())?;
-            stop.wait(end);
-            watch.stop().map_err(|e| e.to_string())
-        });
-        Self { began, end, gpus: None, host }
+        Self { began, end, gpus: None, host: HostWatch::start(COUNTERS_EVERY, end) }
     }
 
     /// Ends, and adds what was seen to the case with its inventory.
@@ -69,9 +64,10 @@ impl MachineWatch {
         let (window, until) = (end - self.began, end + GRACE);
         // Read at the end, so that it holds what happened in the window; all are told before any is waited for.
         let log = Watched::start(|_| kernel_log::read());
-        let (gpus, host) = (self.gpus.map(Watched::told), self.host.told());
+        let gpus = self.gpus.map(Watched::told);
+        let host = self.host.inspect(HostWatch::tell);
         let gpus = gpus.map(|gpus| gpus.result(until));
-        let host = host.result(until);
+        let host = host.and_then(|host| host.result(until));
         let log = log.result(until);
         let time = Seconds((window + GRACE).as_secs_f64());
         let began = self.began;
@@ -85,7 +81,6 @@ impl MachineWatch {
                 budget,
             });
         };
-        let (host, host_ended) = host;
         match gpus {
             Some((Ok(evidence), ended)) => {
                 let outcome = gap(&evidence).map_or(Gathered::Whole, |why| Gathered::Partly { why });
@@ -93,7 +88,7 @@ impl MachineWatch {
                 case.gpu = GpuEvidence { dcgm: std::mem::take(&mut case.gpu.dcgm), ..evidence };
             }
             Some((Err(why), ended)) => {
-                match host.as_ref().ok().and_then(|seen| seen.first()).map(amd_cards) {
+                match host.as_ref().ok().and_then(|(seen, _)| seen.first()).map(amd_cards) {
                     // The kernel shows AMD's cards itself, among the files of the host.
                     Some(1..) => tell(
                         "gpu",
@@ -110,12 +105,14 @@ impl MachineWatch {
             None => {}
         }
         match host {
-            Ok(snapshots) => {
+            Ok((snapshots, ended)) => {
                 let size = snapshots.iter().map(HostSnapshot::size).sum();
-                tell("host", outcome(&snapshots, size), host_ended, size, MOST_BYTES);
+                tell("host", outcome(&snapshots, size), ended, size, MOST_BYTES);
                 case.host = snapshots;
             }
-            Err(why) => tell("host", Gathered::Skipped { why }, host_ended, 0, MOST_BYTES),
+            Err(error) => {
+                tell("host", Gathered::Skipped { why: error.to_string() }, Instant::now(), 0, MOST_BYTES);
+            }
         }
         let (log, ended) = log;
         match log {

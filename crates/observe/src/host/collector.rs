@@ -24,9 +24,12 @@ pub enum HostError {
     /// No `/proc` there.
     #[error("{0} holds no proc folder: is /proc mounted?")]
     NoProc(String),
-    /// The thread that looks could not be started, or died.
+    /// The thread that looks could not be started.
     #[error("cannot look at the machine: {0}")]
     Thread(String),
+    /// Not even the first look ended in time.
+    #[error("the kernel did not answer in time")]
+    Unanswered,
 }
 
 /// Takes snapshots of a machine.

@@ -1,7 +1,7 @@
 //! Watching the machine from a thread of its own, which never reads the kernel's files itself: one may never answer.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use intriage_case::HostSnapshot;
@@ -27,61 +27,86 @@ const MOST_GIVEN_UP: usize = 8;
 /// Time between two looks at whether a look is under way.
 const POLL: Duration = Duration::from_millis(100);
 
-/// Looks at the machine from now until [`HostWatch::stop`].
+/// Looks at the machine from now until [`HostWatch::tell`], or until its end.
 #[derive(Debug)]
 pub struct HostWatch {
     stop: Sender<()>,
-    thread: JoinHandle<Vec<HostSnapshot>>,
+    seen: Arc<Mutex<Vec<HostSnapshot>>>,
+    /// When it ended, and whether with a last look.
+    ended: Receiver<(Instant, bool)>,
 }
 
 impl HostWatch {
-    /// Begins with a full snapshot; counters follow at this interval.
-    pub fn start(every: Duration) -> Result<Self, HostError> {
-        Self::start_at(Root::live(), every)
+    /// Begins with a full snapshot; counters follow at this interval, the last ones at the end.
+    pub fn start(every: Duration, end: Option<Instant>) -> Result<Self, HostError> {
+        Self::start_at(Root::live(), every, end)
     }
 
-    fn start_at(root: Root, every: Duration) -> Result<Self, HostError> {
+    fn start_at(root: Root, every: Duration, end: Option<Instant>) -> Result<Self, HostError> {
         let looks = Looks::start(root)?;
-        let (stop, stopped) = mpsc::channel();
-        let thread = std::thread::Builder::new()
+        let ((stop, stopped), (tell, ended)) = (mpsc::channel(), mpsc::channel());
+        let seen: Arc<Mutex<Vec<HostSnapshot>>> = Arc::default();
+        let kept = Arc::clone(&seen);
+        std::thread::Builder::new()
             .name("host".into())
-            .spawn(move || watch(looks, every, &stopped))
+            .spawn(move || {
+                let whole = watch(looks, every, end, &stopped, &kept);
+                // Nobody may wait any more.
+                let _ = tell.send((Instant::now(), whole));
+            })
             .map_err(|e| HostError::Thread(e.to_string()))?;
-        Ok(Self { stop, thread })
+        Ok(Self { stop, seen, ended })
     }
 
-    /// Ends with the last counters; without them, where the kernel does not tell them within 4 s.
-    pub fn stop(self) -> Result<Vec<HostSnapshot>, HostError> {
-        // The thread may have ended by itself: then joining tells.
+    /// Says that the window is over.
+    pub fn tell(&self) {
+        // It may have ended by itself.
         let _ = self.stop.send(());
-        self.thread.join().map_err(|_| HostError::Thread("the thread that looks at the machine died".into()))
+    }
+
+    /// What was seen, and when that ended. Where the last look does not come in time, what was seen before it stays.
+    pub fn result(self, until: Instant) -> Result<(Vec<HostSnapshot>, Instant), HostError> {
+        let ended = self.ended.recv_timeout(until.saturating_duration_since(Instant::now()));
+        let (at, whole) = ended.unwrap_or_else(|_| (Instant::now(), false));
+        let mut seen = std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner));
+        let Some(last) = seen.last_mut() else { return Err(HostError::Unanswered) };
+        if !whole {
+            let line = format!("the last look\t{UNANSWERED}\n");
+            last.files.entry("denied".into()).or_default().push_str(&line);
+        }
+        Ok((seen, at))
     }
 }
 
-fn watch(mut looks: Looks, every: Duration, stopped: &Receiver<()>) -> Vec<HostSnapshot> {
-    let (mut snapshots, mut bytes) = (Vec::new(), 0);
-    let mut keep = |snapshot: Option<HostSnapshot>, snapshots: &mut Vec<HostSnapshot>| {
-        bytes += snapshot.as_ref().map_or(0, HostSnapshot::size);
-        snapshots.extend(snapshot);
-        bytes < MOST_BYTES && snapshots.len() < MOST_SNAPSHOTS
+/// Looks until told; says whether the last look came.
+fn watch(
+    mut looks: Looks,
+    every: Duration,
+    end: Option<Instant>,
+    stopped: &Receiver<()>,
+    seen: &Mutex<Vec<HostSnapshot>>,
+) -> bool {
+    let mut bytes = 0;
+    let mut look = |until: Option<Instant>| {
+        let Some(snapshot) = looks.look(until) else { return false };
+        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if bytes < MOST_BYTES && seen.len() < MOST_SNAPSHOTS {
+            bytes += snapshot.size();
+            seen.push(snapshot);
+        }
+        true
     };
     let mut due = Instant::now();
-    let mut goes_on = keep(looks.look(None), &mut snapshots);
+    look(None);
     loop {
         due += every;
-        // Told to stop, or nobody is left to tell: the last counters close the window.
-        let told = stopped.recv_timeout(due.saturating_duration_since(Instant::now()));
-        let until = (told != Err(RecvTimeoutError::Timeout)).then(|| Instant::now() + MOST_FOR_THE_LAST);
-        if goes_on {
-            goes_on = keep(looks.look(until), &mut snapshots);
+        let next = end.map_or(due, |end| end.min(due));
+        let told = stopped.recv_timeout(next.saturating_duration_since(Instant::now()));
+        // At its end, told to stop, or nobody left to tell: the last counters close the window.
+        if told != Err(RecvTimeoutError::Timeout) || end.is_some_and(|end| end <= Instant::now()) {
+            return look(Some(Instant::now() + MOST_FOR_THE_LAST));
         }
-        if until.is_some() {
-            if let (Some(file), Some(last)) = (looks.root.stuck_at(Duration::ZERO), snapshots.last_mut()) {
-                let line = [file.trim_start_matches('/'), "\t", UNANSWERED, "\n"].concat();
-                last.files.entry("denied".into()).or_default().push_str(&line);
-            }
-            return snapshots;
-        }
+        look(None);
     }
 }
 
@@ -148,8 +173,9 @@ mod tests {
 
     #[test]
     fn a_watch_has_a_beginning_and_an_end() {
-        let watch = HostWatch::start(Duration::from_mins(1)).unwrap();
-        let snapshots = watch.stop().unwrap();
+        let watch = HostWatch::start(Duration::from_mins(1), None).unwrap();
+        watch.tell();
+        let (snapshots, _) = watch.result(Instant::now() + Duration::from_mins(1)).unwrap();
         assert_eq!(snapshots.len(), 2);
         assert!(snapshots[0].at < snapshots[1].at, "a case names them by their time");
         assert!(snapshots[0].text("proc/meminfo").is_some() && snapshots[1].text("proc/stat").is_some());
@@ -188,5 +214,26 @@ mod tests {
         let dir = machine_stuck_at("proc/9/cmdline");
         let mut looks = Looks::start(Root::at(dir.path())).unwrap();
         assert_eq!(looks.look(Some(Instant::now())), None);
+    }
+
+    #[test]
+    fn what_was_seen_before_a_look_that_never_ends_stays() {
+        let dir = machine_stuck_at("aside");
+        let watch = HostWatch::start_at(Root::at(dir.path()), Duration::from_mins(1), None).unwrap();
+        while watch.seen.lock().unwrap().is_empty() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::fs::rename(dir.path().join("aside"), dir.path().join("proc/meminfo")).unwrap();
+        watch.tell();
+        let (snapshots, _) = watch.result(Instant::now()).unwrap();
+        assert_eq!(snapshots.len(), 1);
+        assert!(snapshots[0].text("denied").is_some_and(|text| text.contains("the last look")));
+    }
+
+    #[test]
+    fn a_machine_that_never_answered_is_an_error() {
+        let dir = machine_stuck_at("proc/9/cmdline");
+        let watch = HostWatch::start_at(Root::at(dir.path()), Duration::from_mins(1), None).unwrap();
+        assert!(matches!(watch.result(Instant::now()), Err(HostError::Unanswered)));
     }
 }
