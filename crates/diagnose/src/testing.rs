@@ -23,6 +23,8 @@ pub(crate) use card::Card;
 /// Scrapes in a made-up window, five seconds apart.
 const SCRAPES: usize = 12;
 const STEP_MS: u64 = 5000;
+/// A note that stands for no scrapes at all.
+const UNASKED: &str = "unasked";
 
 /// Values of a histogram, and how often each was seen.
 type Observations = Vec<(f64, f64)>;
@@ -239,11 +241,21 @@ impl Given {
         self
     }
 
+    /// Nobody asked the server: a log is all there is.
+    pub(crate) fn without_scrapes(mut self) -> Self {
+        self.case.notes.push(UNASKED.into());
+        self
+    }
+
     /// The case as a collector would have made it.
     pub(crate) fn case(&self) -> Case {
         let mut case = self.case.clone();
         let fail = case.notes.iter().find_map(|n| n.strip_prefix("fail ").map(str::to_owned));
+        let unasked = case.notes.iter().any(|note| note == UNASKED);
         case.notes.clear();
+        if unasked {
+            return case;
+        }
         let (fails, why) = fail
             .as_deref()
             .and_then(|f| f.split_once(' '))

@@ -1,6 +1,7 @@
 //! The answer: a finding, nothing wrong, or why it cannot be told, in one sentence.
 
 use intriage_case::{Requests, Seconds, Signal};
+use intriage_engines::Meaning;
 
 use crate::causes::{Class, a_queue_is_felt, find};
 use crate::diagnosis::{ImpactOn, ObjectiveResult, Primary, RunnerUp, Status, Unjudged, Verdict};
@@ -89,7 +90,13 @@ fn too_short(e: &Evidence<'_>) -> Option<String> {
 fn why_not_judged(e: &Evidence<'_>) -> Option<String> {
     let o = e.observed;
     if o.times.is_empty() {
-        let why = o.failed.last().map_or("nothing was collected".to_owned(), |(_, why)| why.clone());
+        let told = o.log.events.iter().filter(|l| l.meaning == Meaning::ErrorTold).max_by_key(|l| l.line);
+        let none = match told {
+            Some(error) => format!("the last error in the log is {:?}", error.excerpt),
+            None if o.log.present => "a log is all there is, and it names no cause known here".to_owned(),
+            None => "nothing was collected".to_owned(),
+        };
+        let why = o.failed.last().map_or(none, |(_, why)| why.clone());
         return Some(format!("There is no readable scrape: {why}."));
     }
     if o.identity.engine.is_none() {

@@ -22,16 +22,23 @@ pub(super) fn leading_number(text: &str) -> Option<f64> {
     if number.contains(',') { number.replace(',', "").parse().ok() } else { number.parse().ok() }
 }
 
-/// The message without `(EngineCore pid=1) ERROR 11-15 03:53:11 [core.py:1512] ` or Ollama's `time=… level=INFO source=… msg=`,
-/// cut to 160 characters.
-pub(super) fn excerpt(line: &str) -> String {
+/// Longest message kept, in characters: PyTorch's account of GPU memory has some 700.
+const MESSAGE: usize = 1000;
+
+/// The message without `(EngineCore pid=1) ERROR 11-15 03:53:11 [core.py:1512] ` or Ollama's `time=… level=INFO source=… msg=`.
+pub(super) fn message(line: &str) -> String {
     let message = match (line.find(".py:"), line.find(" level=")) {
         (Some(at), _) => line[at..].find("] ").map_or(line, |end| &line[at + end + 2..]),
         (None, Some(at)) => line[at..].split_once(" msg=").map_or(line, |(_, message)| message),
         (None, None) => line,
     };
-    let mut short: String = message.trim().chars().take(160).collect();
-    if short.len() < message.trim().len() {
+    message.trim().chars().take(MESSAGE).collect()
+}
+
+/// A message, cut to 160 characters.
+pub(super) fn excerpt(message: &str) -> String {
+    let mut short: String = message.chars().take(160).collect();
+    if short.len() < message.len() {
         short.push('…');
     }
     short
@@ -51,9 +58,9 @@ mod tests {
     fn the_prefix_of_a_line_is_not_its_message() {
         let line =
             "(EngineCore pid=9) ERROR 11-15 03:53:10 [core.py:1512] EngineCore encountered a fatal error.";
-        assert_eq!(excerpt(line), "EngineCore encountered a fatal error.");
+        assert_eq!(message(line), "EngineCore encountered a fatal error.");
         let ollama = "Jul 24 21:50:02 vega ollama[9]: time=2024-07-24T21:50:02.743+02:00 level=INFO source=memory.go:309 msg=\"offload to rocm\" layers.model=81";
-        assert_eq!(excerpt(ollama), "\"offload to rocm\" layers.model=81");
+        assert_eq!(message(ollama), "\"offload to rocm\" layers.model=81");
     }
 
     #[test]

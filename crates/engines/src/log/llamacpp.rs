@@ -16,6 +16,21 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "0.12.538.661 E srv    send_error: task id = 162, error: request (20001 tokens) exceeds the available context size (2048 tokens), try increasing it",
         "the slot context (8192) exceeds the training context",
     ),
+    row(Ready, "listening on http").with("srv").from(
+        Wording::Recording("recordings/llamacpp-healthy/server.log"),
+        "0.01.531.163 I srv  llama_server: listening on http://127.0.0.1:8010",
+        "0.01.519.939 I srv    load_model: initializing, n_slots = 4, n_ctx_slot = 2048, kv_unified = 'false'",
+    ),
+    row(GpuOutOfMemory, "cudaMalloc failed: out of memory").from(
+        Wording::Code("ggml-org/llama.cpp:ggml/src/ggml-cuda/ggml-cuda.cu"),
+        "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 16384.00 MiB on device 0: cudaMalloc failed: out of memory",
+        "load_tensors:        CUDA0 model buffer size =  4437.80 MiB",
+    ),
+    row(NoRoomForKv, "failed to allocate buffer for kv cache").from(
+        Wording::Code("ggml-org/llama.cpp:src/llama-kv-cache.cpp"),
+        "llama_init_from_model: failed to initialize the context: failed to allocate buffer for kv cache",
+        "llama_kv_cache:      CUDA0 KV buffer size =  1024.00 MiB",
+    ),
     row(PrefixLost, "forcing full prompt re-processing").from(
         Wording::Knowledge(LINES),
         "slot update_slots: id 0 | task 9 | forcing full prompt re-processing due to lack of cache data",
@@ -41,17 +56,17 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "0.12.538.719 W srv          stop: cancel task, id_task = 162",
         "0.02.295.319 I slot launch_slot_: id  3 | task 2 | processing task, is_child = 0",
     ),
-    row(LayersOffloaded, "layers to GPU").with("offloaded ").from(
+    row(LayersOffloaded, "layers to GPU").with("offloaded ").latest().from(
         Wording::Code("ggml-org/llama.cpp:src/llama-model.cpp"),
         "load_tensors: offloaded 31/33 layers to GPU",
         "load_tensors: offloading 31 repeating layers to GPU",
     ),
-    row(LayersOffloaded, "layers offloaded").from(
+    row(LayersOffloaded, "layers offloaded").latest().from(
         Wording::Incident("ollama/ollama#5821"),
         "31/33 layers offloaded",
         "0.01.531.102 I srv  llama_server: model loaded",
     ),
-    row(LayersOffloaded, "layers.offload=").from(
+    row(LayersOffloaded, "layers.offload=").latest().from(
         Wording::Incident("ollama/ollama#10823"),
         "memory.available=\"[17.8 GiB]\" layers.offload=49 of 63",
         "memory.available=\"[22.7 GiB]\" memory.required.full=\"23.5 GiB\"",

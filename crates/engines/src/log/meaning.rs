@@ -10,6 +10,8 @@ pub enum Meaning {
     CrashDump,
     /// A worker does not answer.
     WorkerSilent,
+    /// The server has started and takes requests.
+    Ready,
     /// The engine was paused or put to sleep by hand.
     Paused,
     /// The process shuts down.
@@ -18,6 +20,8 @@ pub enum Meaning {
     KilledAtShutdown,
     /// Shared memory or semaphores were left behind.
     LeakedShared,
+    /// An exception by its name, or a refusal of the command line: the last one often says why nothing runs.
+    ErrorTold,
     /// The CUDA runtime reported an error.
     CudaError,
 

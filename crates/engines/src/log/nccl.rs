@@ -14,16 +14,36 @@ const fn row(meaning: Meaning, text: &'static str) -> Signature {
 pub(super) const SIGNATURES: &[Signature] = &[
     row(TransportPeer, " via P2P").from(Wording::Knowledge(TRANSPORT), PEERS, CHANNEL),
     row(TransportSharedMemory, " via SHM").from(Wording::Incident("vllm-project/vllm#9920"), CHANNEL, PEERS),
-    row(TransportSocket, "NET/Socket").from(Wording::Knowledge(TRANSPORT), "NCCL INFO NET/Socket", PEERS),
+    // `NET/Socket : Using eth0` stands at the start of every group without InfiniBand, in use or not.
+    row(TransportSocket, " via NET/Socket").from(
+        Wording::Knowledge(TRANSPORT),
+        "NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/Socket/0",
+        "NCCL INFO NET/Socket : Using [0]eth0:10.0.0.1<0>",
+    ),
+    row(TransportForbidden, "NCCL_P2P_DISABLE set by environment to 1").from(
+        Wording::Code("NVIDIA/nccl:src/misc/param.cc"),
+        "gpu01:100:100 [0] NCCL INFO NCCL_P2P_DISABLE set by environment to 1.",
+        "gpu01:100:100 [0] NCCL INFO NCCL_P2P_DISABLE set by environment to 0.",
+    ),
     row(TransportForbidden, "NCCL_P2P_DISABLE=1").from(
         Wording::Knowledge(TRANSPORT),
         "NCCL_P2P_DISABLE=1",
         "NCCL_P2P_DISABLE=0",
     ),
+    row(TransportForbidden, "NCCL_IB_DISABLE set by environment to 1").from(
+        Wording::Code("NVIDIA/nccl:src/misc/param.cc"),
+        "gpu01:100:100 [0] NCCL INFO NCCL_IB_DISABLE set by environment to 1.",
+        "gpu01:100:100 [0] NCCL INFO NCCL_IB_DISABLE set by environment to 0.",
+    ),
     row(TransportForbidden, "NCCL_IB_DISABLE=1").from(
         Wording::Knowledge(TRANSPORT),
         "NCCL_IB_DISABLE=1",
         "NCCL_IB_DISABLE=0",
+    ),
+    row(TransportForbidden, "NCCL_SHM_DISABLE set by environment to 1").from(
+        Wording::Code("NVIDIA/nccl:src/misc/param.cc"),
+        "gpu01:100:100 [0] NCCL INFO NCCL_SHM_DISABLE set by environment to 1.",
+        "gpu01:100:100 [0] NCCL INFO NCCL_SHM_DISABLE set by environment to 0.",
     ),
     row(TransportForbidden, "NCCL_SHM_DISABLE=1").from(
         Wording::Incident("NVIDIA/nccl#525"),

@@ -6,7 +6,7 @@ use intriage_case::{LogText, Source};
 
 use super::calendar::{Calendar, Known};
 use super::catalogue::{ASKED, DUMPS, Target, catalogue};
-use super::line::{Line, answer_status, excerpt, number_behind};
+use super::line::{Line, answer_status, excerpt, message, number_behind};
 use super::readings::{LogEvent, LogReadings};
 use super::series::Collector;
 use super::signature::{LogKind, Numbered, Signature};
@@ -115,21 +115,29 @@ impl<'a> Found<'a> {
             },
         };
         let kind = number.filter(|_| signature.numbered == Numbered::Kind);
-        let event = self.events.entry((place, kind)).or_insert_with(|| LogEvent {
-            meaning: signature.meaning,
-            log: signature.log,
-            number,
-            file: self.file.to_owned(),
-            line: line.number,
-            last_line: line.number,
-            count: 0,
-            written: None,
-            excerpt: excerpt(line.text),
+        let event = self.events.entry((place, kind)).or_insert_with(|| {
+            let message = message(line.text);
+            LogEvent {
+                meaning: signature.meaning,
+                log: signature.log,
+                number,
+                file: self.file.to_owned(),
+                line: line.number,
+                last_line: line.number,
+                count: 0,
+                written: None,
+                excerpt: excerpt(&message),
+                message,
+            }
         });
         event.number = number;
-        if signature.numbered == Numbered::Amount && event.count > 0 {
+        if signature.latest {
+            event.line = line.number;
+        }
+        if (signature.numbered == Numbered::Amount || signature.latest) && event.count > 0 {
             // The figures around the number belong to its line.
-            event.excerpt = excerpt(line.text);
+            event.message = message(line.text);
+            event.excerpt = excerpt(&event.message);
         }
         event.last_line = line.number;
         event.count = event.count.saturating_add(1);
@@ -205,6 +213,16 @@ mod tests {
         let event = readings.first(Meaning::RequestAborted).unwrap();
         assert_eq!((event.line, event.last_line, event.count), (2, 5, 3));
         assert_eq!(event.excerpt, "Aborted request a.");
+    }
+
+    #[test]
+    fn what_is_loaded_again_replaces_what_was_loaded_before() {
+        let readings = LogReadings::of(&log(
+            "load_tensors: offloaded 20/33 layers to GPU\nx\nload_tensors: offloaded 33/33 layers to GPU\n",
+        ));
+        let event = readings.first(Meaning::LayersOffloaded).unwrap();
+        assert_eq!((event.line, event.count), (3, 2));
+        assert!(event.excerpt.contains("33/33"), "{}", event.excerpt);
     }
 
     #[test]

@@ -33,12 +33,19 @@ pub struct LogEvent {
     pub written: Option<LogTime>,
     /// The first such line, prefix removed and shortened.
     pub excerpt: String,
+    /// The same line at more length: what an engine advises stands at its end.
+    pub message: String,
 }
 
 impl LogEvent {
     /// The number directly behind a text in its first line, such as the seconds in `took 0.38 seconds`.
     pub fn number_behind(&self, text: &str) -> Option<f64> {
-        number_behind(&self.excerpt, text)
+        number_behind(&self.message, text)
+    }
+
+    /// Whether it stands behind another one's first line, in the same log.
+    pub fn is_after(&self, other: &Self) -> bool {
+        self.file == other.file && self.last_line > other.line
     }
 
     /// As a fact's source.

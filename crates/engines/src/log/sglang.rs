@@ -21,6 +21,16 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "Out of memory even after retracting all other requests",
         "KV cache pool is full. Retract requests. #retracted_reqs: 3, #new_token_ratio: 0.41 -> 0.62",
     ),
+    row(Ready, "The server is fired up and ready to roll").from(
+        Wording::Code("sgl-project/sglang:python/sglang/srt/entrypoints/http_server.py"),
+        "[2025-06-01 10:01:10] The server is fired up and ready to roll!",
+        "Health check failed. Server couldn't get a response from detokenizer",
+    ),
+    row(EngineDied, "Scheduler hit an exception").from(
+        Wording::Code("sgl-project/sglang:python/sglang/srt/managers/scheduler.py"),
+        "[2025-06-01 10:06:00 TP0] Scheduler hit an exception: Traceback (most recent call last):",
+        "KV cache pool is full. Retract requests. #retracted_reqs: 3, #new_token_ratio: 0.41 -> 0.62",
+    ),
     row(NoRoomForKv, "Not enough memory. Please try to increase --mem-fraction-static").from(
         Wording::Knowledge(LINES),
         "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.",

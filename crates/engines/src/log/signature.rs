@@ -16,6 +16,8 @@ pub struct Signature {
     pub without: &'static str,
     /// What the whole number behind the text is.
     pub numbered: Numbered,
+    /// Whether the last such line counts: what is loaded again replaces what was loaded before.
+    pub latest: bool,
     /// Who writes it.
     pub log: LogKind,
     /// The releases it was seen in. A line found outside them still counts: tables are younger than logs.
@@ -98,6 +100,7 @@ impl Signature {
             with: "",
             without: "",
             numbered: Numbered::No,
+            latest: false,
             log,
             range: VersionRange::ALL,
             source: Wording::Knowledge(""),
@@ -124,6 +127,13 @@ impl Signature {
     #[must_use]
     pub(super) const fn numbered(mut self, numbered: Numbered) -> Self {
         self.numbered = numbered;
+        self
+    }
+
+    /// The last such line counts.
+    #[must_use]
+    pub(super) const fn latest(mut self) -> Self {
+        self.latest = true;
         self
     }
 

@@ -13,6 +13,31 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
         "Out of memory even after retracting all other requests",
     ),
+    row(Ready, "Application startup complete.").from(
+        Wording::Recording("lab/killed/server.log"),
+        "INFO:     Application startup complete.",
+        "INFO:     Waiting for application startup.",
+    ),
+    row(EngineDied, "Watchdog caught collective operation timeout").from(
+        Wording::Code("pytorch/pytorch:torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp"),
+        "[rank1]:[E203 10:15:10.123456789 ProcessGroupNCCL.cpp:632] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600012 milliseconds before timing out.",
+        "[rank1]: ProcessGroupNCCL initialization options: size: 2, global rank: 1, TIMEOUT(ms): 600000",
+    ),
+    row(ErrorTold, "Error: ").latest().from(
+        Wording::Knowledge("engines.md 1.7, startup OOM"),
+        "ValueError: Free memory on device cuda:0 (70.1/79.1 GiB) on startup is less than desired GPU memory utilization (0.92, 72.8 GiB).",
+        "ERROR 11-15 03:53:10 [core.py:1512] EngineCore encountered a fatal error.",
+    ),
+    row(ErrorTold, "  Value error, ").latest().from(
+        Wording::Code("pydantic/pydantic-core:src/errors/types.rs"),
+        "  Value error, User-specified max_model_len (131072) is greater than the derived max_model_len (max_position_embeddings=32768)",
+        "pydantic_core._pydantic_core.ValidationError: 1 validation error for ModelConfig",
+    ),
+    row(ErrorTold, ": error: ").latest().from(
+        Wording::Code("python/cpython:Lib/argparse.py"),
+        "vllm: error: unrecognized arguments: --max-num-seq 4",
+        "0.12.538.661 E srv    send_error: task id = 162, error: request (20001 tokens) exceeds the available context size (2048 tokens), try increasing it",
+    ),
     row(CudaError, "CUDA error").from(
         Wording::Knowledge("causes.json engine-crash-5xx"),
         "CUDA error: illegal memory access",

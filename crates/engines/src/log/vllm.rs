@@ -102,6 +102,11 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "ValueError: To serve at least one request with the model's max seq len (131072), (16.00 GiB KV cache is needed, which is larger than the available KV cache memory (7.63 GiB).",
         "(EngineCore pid=5722) INFO 11-15 07:17:02 [kv_cache_utils.py:2177] Maximum concurrency for 8,192 tokens per request: 113.66x",
     ),
+    row(NoRoomForKv, "tokens that can be stored in KV cache (").until("0.10.2").from(
+        Wording::Code("vllm-project/vllm:vllm/worker/worker.py"),
+        "ValueError: The model's max seq len (131072) is larger than the maximum number of tokens that can be stored in KV cache (28528). Try increasing `gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine.",
+        "(EngineCore pid=5722) INFO 11-15 07:17:02 [kv_cache_utils.py:2177] GPU KV cache size: 931,104 tokens",
+    ),
     row(NoRoomForKv, "on startup is less than desired GPU memory utilization").from(
         Wording::Knowledge(LINES),
         "ValueError: Free memory on device cuda:0 (70.1/79.1 GiB) on startup is less than desired GPU memory utilization (0.92, 72.8 GiB).",

@@ -1,7 +1,7 @@
 //! The engine died.
 
 use intriage_case::{Fact, Quantity, Ratio, Signal, Source, Unit};
-use intriage_engines::{Engine, Meaning};
+use intriage_engines::{Engine, LogEvent, Meaning};
 
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
@@ -125,11 +125,37 @@ fn gone(e: &Evidence<'_>) -> Test {
         let says = format!("{failed:.0} of {all:.0} answers were 5xx");
         return Test::Holds(e.fact(Signal::HttpResponses, says, failed));
     }
+    if o.times.is_empty()
+        && let Some(death) = last_words(e)
+    {
+        return Test::Holds(fact(
+            "the log ends with the engine's death".into(),
+            f64::from(death.count),
+            death.source(),
+        ));
+    }
     if o.times.is_empty() {
         return Test::Unknown("the server never answered, so nothing shows that it once worked".into());
     }
     let says = format!("the server answered all {} scrapes and its counters never fell back", o.times.len());
     Test::Fails(fact(says, o.times.len() as f64, Source::Scrape))
+}
+
+/// A death while serving that no later start follows: the log alone tells of it. A start that failed has causes of its own.
+fn last_words<'a>(e: &Evidence<'a>) -> Option<&'a LogEvent> {
+    const AT_START: [&str; 2] = ["failed to start", "initialization failed"];
+    let events = &e.observed.log.events;
+    let death = events.iter().find(|l| {
+        l.meaning == Meaning::EngineDied && !AT_START.iter().any(|text| l.excerpt.contains(text))
+    })?;
+    let same = |l: &&LogEvent| l.file == death.file;
+    let at_start = events
+        .iter()
+        .filter(same)
+        .any(|l| l.meaning == Meaning::EngineDied && AT_START.iter().any(|text| l.excerpt.contains(text)));
+    let up_again =
+        events.iter().filter(same).any(|l| l.meaning == Meaning::Ready && l.last_line > death.last_line);
+    (!at_start && !up_again).then_some(death)
 }
 
 fn death_in_log(e: &Evidence<'_>) -> Option<Fact> {
@@ -199,6 +225,18 @@ mod tests {
     #[test]
     fn an_old_death_in_the_log_of_a_healthy_server_is_history() {
         assert_eq!(serving().log(DEATH).judge(&CAUSE).outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn a_log_alone_tells_of_a_death_unless_a_start_follows_or_it_never_started() {
+        let alone = |log: &str| Given::vllm("0.32.0").without_scrapes().log(log).judge(&CAUSE).outcome;
+        let ready = "INFO:     Application startup complete.\n";
+        assert_eq!(alone(&format!("{ready}{DEATH}")), Outcome::Confirmed);
+        assert_eq!(alone(&format!("{DEATH}{ready}")), Outcome::CannotTell);
+        assert_eq!(
+            alone("ERROR 05-09 00:49:33 [core.py:489] EngineCore failed to start.\n"),
+            Outcome::CannotTell
+        );
     }
 
     #[test]

@@ -119,10 +119,12 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     }
     let told = || logged(e).map_or(0.0, |(n, _)| n);
     let count = e.delta(Signal::RequestsPreempted).unwrap_or_else(told).max(fell_back(e));
-    let finished = e.finished().map_or(0.0, intriage_case::Requests::get);
+    // What only scrapes tell is left out where there are none.
+    let meanwhile = e.finished().map_or(String::new(), |n| {
+        format!(" while {:.0} finished, about {} of standing still each", n.get(), Seconds(lost))
+    });
     let says = format!(
-        "running requests outgrow the KV pool: {count:.0} were thrown back and recomputed while {finished:.0} finished, about {} of standing still each",
-        Seconds(lost)
+        "running requests outgrow the KV pool: {count:.0} were thrown back and recomputed{meanwhile}"
     );
     let impact = Impact {
         on: ImpactOn::Tpot,

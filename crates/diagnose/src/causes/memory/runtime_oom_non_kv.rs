@@ -3,7 +3,7 @@
 use intriage_case::{Ratio, Signal};
 use intriage_engines::{Engine, LogEvent, Meaning, Setting};
 
-use super::start::{has_served, log_fact, no_room, plain_fact};
+use super::start::{came_up_after, has_served, held_by_another, log_fact, no_room, plain_fact, while_ready};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
@@ -94,11 +94,11 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     let mut w = Weighing::new()
         .requires(Test::Holds(log_fact(line)))
         .requires(while_serving(e, line))
-        .requires(something_failed(e))
+        .requires(something_failed(e, line))
         .supports(pool_had_room(e))
         .supports(alone_on_the_gpu(e))
         .explains(&["engine-crash-5xx"]);
-    if let Some(refused) = no_room(e) {
+    if let Some(refused) = no_room(e).filter(|refused| came_up_after(e, refused).is_none()) {
         w = w.refuted_by(Test::Holds(log_fact(refused)));
     }
     if let Some(fraction) =
@@ -134,14 +134,28 @@ fn while_serving(e: &Evidence<'_>, line: &LogEvent) -> Test {
     if line.excerpt.contains("warming up") {
         return Test::Fails(log_fact(line));
     }
+    match while_ready(e, line) {
+        Some(true) => return Test::Holds(plain_fact("the server had started before", "server log")),
+        Some(false) => {
+            return Test::Fails(plain_fact("the error stands before the server was ready", "server log"));
+        }
+        None => {}
+    }
     if has_served(e) {
         return Test::Holds(plain_fact("requests had been served before", "access log or scrapes"));
     }
     Test::Unknown("whether anything was served before the error is not recorded".into())
 }
 
-/// The server failed with it: scrapes, restarts, or answers.
-fn something_failed(e: &Evidence<'_>) -> Test {
+/// The server failed with it: scrapes, restarts, answers, or where nobody asked the engine's own last words.
+fn something_failed(e: &Evidence<'_>, line: &LogEvent) -> Test {
+    if e.observed.times.is_empty() && e.observed.failed.is_empty() {
+        let died = e.observed.log.events.iter().filter(|l| l.meaning == Meaning::EngineDied);
+        return match died.into_iter().find(|l| l.file == line.file) {
+            Some(death) if came_up_after(e, death).is_none() => Test::Holds(log_fact(death)),
+            _ => Test::Unknown("whether the server failed with it: nothing was scraped".into()),
+        };
+    }
     let share = failed_share(e);
     let holds = something_failed_in_window(e) || share >= e.limit(Limit::ErrorShare);
     let says = if stopped_answering(e) {
@@ -177,7 +191,7 @@ fn failed_share(e: &Evidence<'_>) -> f64 {
 }
 
 fn impact(e: &Evidence<'_>) -> Impact {
-    if stopped_answering(e) {
+    if stopped_answering(e) || e.observed.times.is_empty() {
         return Impact {
             on: ImpactOn::Availability,
             share: Ratio(1.0),
@@ -204,6 +218,10 @@ fn pool_had_room(e: &Evidence<'_>) -> Test {
 }
 
 fn alone_on_the_gpu(e: &Evidence<'_>) -> Test {
+    let line = e.observed.log.first(Meaning::GpuOutOfMemory);
+    if let Some(held) = line.and_then(held_by_another).filter(|b| b.get() >= e.limit(Limit::ForeignMemory)) {
+        return Test::Fails(plain_fact(format!("another process held {held} then"), "server log"));
+    }
     let lists: Vec<_> = e.observed.gpu.cards.iter().filter_map(|c| c.processes.as_ref()).collect();
     if lists.is_empty() {
         return Test::Unknown(
@@ -283,6 +301,17 @@ mod tests {
             .last_scrapes_fail(12, "connection refused")
             .judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::CannotTell);
+    }
+
+    #[test]
+    fn a_log_alone_tells_of_memory_that_ran_out_while_serving() {
+        let ready = "(APIServer pid=1) INFO:     Application startup complete.\n";
+        let death = "ERROR 02-03 10:05:20 [core.py:938] EngineCore encountered a fatal error.\n";
+        let alone = |log: &str| Given::vllm("0.28.0").without_scrapes().log(log).judge(&CAUSE);
+        let j = alone(&format!("{ready}{death}{OOM}"));
+        assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
+        assert_eq!(alone(&format!("{OOM}{death}{ready}")).outcome, Outcome::RuledOut);
+        assert_eq!(alone(&format!("{ready}{OOM}")).outcome, Outcome::CannotTell);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What the log says about the memory at start.
 
-use intriage_case::{Fact, Source};
+use intriage_case::{Bytes, Fact, Signal, Source};
 use intriage_engines::{LogEvent, Meaning};
 
 use crate::evidence::Evidence;
@@ -23,10 +23,44 @@ pub(super) fn does_not_answer(e: &Evidence<'_>) -> bool {
     e.observed.times.is_empty()
 }
 
-/// Requests were served, as far as metrics or the access log tell.
+/// Requests were served, as far as metrics, the access log or the engine's own lines tell.
 pub(super) fn has_served(e: &Evidence<'_>) -> bool {
-    let answered = e.observed.log.answers.keys().any(|status| *status < 400);
-    answered || !e.busy().is_empty()
+    let log = &e.observed.log;
+    let answered = log.answers.keys().any(|status| *status < 400);
+    let ran = log.signal(Signal::RequestsRunning).is_some_and(|s| s.known().any(|(_, n)| n > 0.0));
+    answered || ran || !e.busy().is_empty()
+}
+
+/// Whether a line was written while the server took requests; unknown where the log does not say when that began.
+pub(super) fn while_ready(e: &Evidence<'_>, line: &LogEvent) -> Option<bool> {
+    let ready = e.observed.log.first(Meaning::Ready).filter(|ready| ready.file == line.file)?;
+    Some(line.is_after(ready))
+}
+
+/// The server came up after this line: what it tells is over.
+pub(super) fn came_up_after<'a>(e: &Evidence<'a>, line: &LogEvent) -> Option<&'a LogEvent> {
+    let ups = e.observed.log.events.iter().filter(|l| l.meaning == Meaning::Ready);
+    ups.into_iter().find(|ready| ready.file == line.file && ready.last_line > line.last_line)
+}
+
+/// Memory that another process held when PyTorch found none: `Process 9999 has 66.40 GiB memory in use`. Which one is its
+/// own it tells apart, outside of containers.
+pub(super) fn held_by_another(line: &LogEvent) -> Option<Bytes> {
+    let (others, _) = line.message.split_once("this process has ")?;
+    let held = others.split("Process ").skip(1).filter_map(|part| memory_in_use(part.split_once(" has ")?.1));
+    held.max_by(|a, b| a.get().total_cmp(&b.get()))
+}
+
+/// `66.40 GiB memory in use` in bytes.
+fn memory_in_use(text: &str) -> Option<Bytes> {
+    let (size, _) = text.split_once(" memory in use")?;
+    let (number, unit) = size.split_once(' ')?;
+    let scale = match unit {
+        "GiB" => 1_073_741_824.0,
+        "MiB" => 1_048_576.0,
+        _ => return None,
+    };
+    Some(Bytes(number.parse::<f64>().ok()? * scale))
 }
 
 /// A line of the log as a fact.

@@ -1,10 +1,10 @@
 //! Somebody else holds memory on the same GPU.
 
 use intriage_case::gpu::GpuProcess;
-use intriage_case::{Bytes, Ratio};
-use intriage_engines::Engine;
+use intriage_case::{Bytes, Fact, Ratio};
+use intriage_engines::{Engine, LogEvent, Meaning};
 
-use super::start::{does_not_answer, log_fact, memory_taken, plain_fact};
+use super::start::{does_not_answer, held_by_another, log_fact, memory_taken, plain_fact};
 use crate::causes::shared::{on_cpu, pool_is_full, queue_impact, queue_is_felt};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
@@ -83,7 +83,9 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         w = w.explains(&["engine-crash-5xx", "weights-leave-no-kv"]);
     }
     let size = held.map_or("GPU memory".to_owned(), |b| b.to_string());
-    let says = if does_not_answer(e) {
+    let says = if named_in_error(e).is_some() && memory_taken(e).is_none() {
+        format!("{size} on the GPU were in use by another process when memory ran out")
+    } else if does_not_answer(e) {
         format!("the server did not start: {size} on the GPU were taken before it loaded anything")
     } else {
         format!("{size} on the GPU belong to another process, and requests wait for KV memory")
@@ -100,7 +102,8 @@ fn impact(e: &Evidence<'_>) -> Impact {
             on: ImpactOn::Availability,
             share: Ratio(1.0),
             time: None,
-            says: "the server did not start".into(),
+            says: if memory_taken(e).is_some() { "the server did not start" } else { "nothing is served" }
+                .into(),
         };
     }
     queue_impact(e)
@@ -129,6 +132,10 @@ fn somebody_else(e: &Evidence<'_>) -> Test {
         let enough = taken_at_start(&line.excerpt).is_none_or(|b| b.get() >= e.limit(Limit::ForeignMemory));
         return Test::when(enough, log_fact(line));
     }
+    if let Some((line, held)) = named_in_error(e) {
+        let says = format!("{held} were in use by another process when memory ran out");
+        return Test::Holds(Fact { says, ..log_fact(line) });
+    }
     match strangers(e).as_deref() {
         Some([first, ..]) => {
             let memory = first.memory.unwrap_or_default();
@@ -145,7 +152,7 @@ fn somebody_else(e: &Evidence<'_>) -> Test {
 /// A neighbour is no fault by itself: the start must fail, or requests must wait for KV memory.
 fn it_hurts(e: &Evidence<'_>) -> Test {
     if does_not_answer(e) {
-        return match memory_taken(e) {
+        return match memory_taken(e).or(named_in_error(e).map(|(line, _)| line)) {
             Some(line) => Test::Holds(log_fact(line)),
             None => Test::Unknown("the server does not answer and no log line tells why: give --log".into()),
         };
@@ -156,8 +163,15 @@ fn it_hurts(e: &Evidence<'_>) -> Test {
     }
 }
 
+/// An out-of-memory error that names a stranger of some size.
+fn named_in_error<'a>(e: &Evidence<'a>) -> Option<(&'a LogEvent, Bytes)> {
+    let line = e.observed.log.first(Meaning::GpuOutOfMemory).filter(|_| does_not_answer(e))?;
+    let held = held_by_another(line).filter(|held| held.get() >= e.limit(Limit::ForeignMemory))?;
+    Some((line, held))
+}
+
 fn foreign_bytes(e: &Evidence<'_>) -> Option<Bytes> {
-    let listed = strangers(e).and_then(|s| s.first()?.memory);
+    let listed = strangers(e).and_then(|s| s.first()?.memory).or(named_in_error(e).map(|(_, held)| held));
     listed.or_else(|| taken_at_start(&memory_taken(e)?.excerpt))
 }
 
@@ -222,6 +236,27 @@ mod tests {
         assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
         assert!(j.says.contains("21.0 GiB"), "{}", j.says);
         assert_eq!(j.impact.unwrap().on, ImpactOn::Availability);
+    }
+
+    #[test]
+    fn a_stranger_named_in_the_error_is_likely_the_cause() {
+        let error = |others: &str| {
+            let line = format!(
+                "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 250.00 MiB. GPU 0 has a total capacity of 79.11 GiB of which 121.12 MiB is free. {others} memory in use.\n"
+            );
+            Given::vllm("0.28.0").without_scrapes().log(&line).judge(&CAUSE)
+        };
+        let j = error(
+            "Process 9999 has 66.40 GiB memory in use. Including non-PyTorch memory, this process has 12.50 GiB",
+        );
+        assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+        assert!(j.says.contains("66.4 GiB"), "{}", j.says);
+        // In a container PyTorch does not know which process it is itself.
+        assert_eq!(error("Process 7 has 78.90 GiB").outcome, Outcome::CannotTell);
+        let small = error(
+            "Process 9 has 310.00 MiB memory in use. Including non-PyTorch memory, this process has 78.50 GiB",
+        );
+        assert_eq!(small.outcome, Outcome::CannotTell);
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! The weights leave too little memory for the KV pool.
 
 use intriage_case::{Bytes, Ratio, Requests, Signal, Source, Tokens};
-use intriage_engines::{Engine, Meaning, Setting};
+use intriage_engines::{Engine, LogEvent, Meaning, Setting};
 
-use super::start::{does_not_answer, has_served, log_fact, memory_taken, no_room};
+use super::start::{
+    came_up_after, does_not_answer, has_served, held_by_another, log_fact, memory_taken, no_room, plain_fact,
+    while_ready,
+};
 use crate::causes::shared::{pool_is_full, queue_impact, queue_is_felt, requests_wait};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
@@ -139,23 +142,43 @@ fn judge_refused_start(e: &Evidence<'_>) -> Judgement {
     if let Some(taken) = memory_taken(e) {
         w = w.refuted_by(Test::Holds(log_fact(taken)));
     }
+    let ran_out = e.observed.log.first(Meaning::GpuOutOfMemory);
+    if let Some(ready) = no_room(e).or(ran_out).and_then(|line| came_up_after(e, line)) {
+        return w.requires(Test::Fails(log_fact(ready))).conclude("", down);
+    }
     if let Some(line) = no_room(e) {
-        return w
-            .requires(Test::Holds(log_fact(line)))
+        return advised(w.requires(Test::Holds(log_fact(line))), line)
             .conclude("the server did not start: the weights leave no room for the KV pool", down);
     }
-    match e.observed.log.first(Meaning::GpuOutOfMemory).filter(|_| !has_served(e)) {
+    match ran_out.filter(|line| !while_ready(e, line).unwrap_or_else(|| has_served(e))) {
+        Some(line) if held_by_another(line).is_some_and(|b| b.get() >= e.limit(Limit::ForeignMemory)) => {
+            w.requires(Test::Holds(log_fact(line))).refuted_by(Test::Holds(log_fact(line))).conclude("", down)
+        }
         // Weights that do not fit and a stranger on the card look the same from here.
-        Some(line) => w
-            .requires(Test::Holds(log_fact(line)))
-            .at_most_likely(0.6)
+        Some(line) => advised(w.requires(Test::Holds(log_fact(line))).at_most_likely(0.6), line)
             .conclude("the server did not start: GPU memory ran out before it served anything", down),
+        None if ran_out.is_some() => w
+            .requires(Test::Fails(plain_fact("the server had started when GPU memory ran out", "server log")))
+            .conclude("", down),
         None => w
             .requires(Test::Unknown(
                 "the server does not answer and no log line tells why: give --log".into(),
             ))
             .conclude("", down),
     }
+}
+
+/// What the engine itself advises, first.
+fn advised(w: Weighing, line: &LogEvent) -> Weighing {
+    let fits = ["estimated maximum model length is ", "can be stored in KV cache ("];
+    if let Some(length) = fits.into_iter().find_map(|text| line.number_behind(text)) {
+        return w.advise(format!("--max-model-len {length:.0}, which fits"), "longer requests are refused");
+    }
+    if line.message.contains("warming up sampler") {
+        return w
+            .advise("lower --max-num-seqs: the sampler is tried with that many", "fewer requests at once");
+    }
+    w
 }
 
 /// Full-length requests the pool has room for.
@@ -332,6 +355,24 @@ mod tests {
         let j = refused("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n")
             .judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::Likely);
+    }
+
+    #[test]
+    fn what_the_engine_advises_comes_first() {
+        let j = refused("ValueError: To serve at least one request with the models's max seq len (131072), (16.00 GiB KV cache is needed, which is larger than the available KV cache memory (4.63 GiB). Based on the available memory, the estimated maximum model length is 37904. Try increasing `gpu_memory_utilization`.\n").judge(&CAUSE);
+        assert!(j.advice[0].change.starts_with("--max-model-len 37904"), "{:?}", j.advice);
+    }
+
+    #[test]
+    fn a_start_that_was_refused_before_one_that_came_up_is_history() {
+        let j = refused("ValueError: No available memory for the cache blocks.\nINFO:     Application startup complete.\n").judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::RuledOut, "{j:#?}");
+    }
+
+    #[test]
+    fn memory_that_runs_out_while_serving_is_the_look_alike() {
+        let j = refused("INFO:     Application startup complete.\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n").judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::RuledOut, "{j:#?}");
     }
 
     #[test]
