@@ -3,7 +3,7 @@
 use intriage_case::Ratio;
 use intriage_engines::{Gravity, Meaning};
 
-use super::cards::{NO_CARDS, read};
+use super::cards::{no_cards, read};
 use super::signs::{Sign, signs};
 use crate::causes::shared::on_cpu;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
@@ -108,7 +108,7 @@ fn none_now(e: &Evidence<'_>, signs: &[Sign]) -> Test {
         }
         return Test::Fails(read(e, says, Ratio(0.0)));
     }
-    let why = if gpu.cards.is_empty() { NO_CARDS } else { "the cards do not count memory errors" };
+    let why = if gpu.cards.is_empty() { no_cards(e) } else { "the cards do not count memory errors" };
     Test::Unknown(own.map_or(why.to_owned(), |own| format!("{}; {why}", own.says)))
 }
 
@@ -253,6 +253,8 @@ mod tests {
         let with_dates = |line: &str| log(&format!("{line} NVRM: Xid (PCI:0000:19:00): 79\n")).judge(&CAUSE);
         is_only_consistent(&with_dates("[Sat Nov 11 20:00:00 2023]"), "3 days before the window");
         is_only_consistent(&with_dates("Nov 11 20:00:00 node kernel:"), "3 days before the window");
+        let notes = log("2023-11-11T20:00:00Z NVRM: Xid (PCI:0000:19:00): 79\n").verdict().notes;
+        assert!(notes.iter().any(|n| n.contains("Xid 79") && n.contains("3 days before")), "{notes:#?}");
         // Yesterday evening by a clock whose zone nobody knows may have been this morning.
         assert_eq!(with_dates("[Mon Nov 13 23:00:00 2023]").outcome, Outcome::Confirmed);
         // The last one counts.

@@ -1,6 +1,6 @@
 //! What the machine reports that is no cause here and should not go unsaid.
 
-use intriage_engines::{Gravity, LogEvent, Meaning};
+use intriage_engines::{LogEvent, Meaning};
 
 use super::signs::{Sign, signs};
 use crate::causes::shared::on_cpu;
@@ -44,8 +44,8 @@ fn of_sign(sign: &Sign) -> Option<String> {
             "{says}{age}: it is none of the cards this server was seen with, so no cause of its trouble; {action}"
         ));
     }
-    let noted = sign.gravity.is_none_or(|gravity| gravity == Gravity::Notice);
-    noted.then(|| format!("{says}{age}: {action}"))
+    // What counts now is a finding and needs no note.
+    (!sign.counts()).then(|| format!("{says}{age}: {action}"))
 }
 
 fn of_line(event: &LogEvent, says: &str) -> String {

@@ -160,9 +160,14 @@ fn in_words(e: &Evidence<'_>, report: &DeviceReport) -> (String, &'static str) {
             (says, xid.action)
         }
         Reported::SwitchXid(number) => {
-            let kind = if said.gravity == Some(Gravity::Notice) { "not fatal" } else { "fatal" };
-            let says = format!("a switch between GPUs reported SXid {number}, {kind}");
-            (says, "restart the fabric manager and reset the GPUs; have the switch looked at if it stays")
+            let (kind, action) = match said.gravity {
+                Some(Gravity::Notice) => ("not fatal", "watch; the fabric manager's log tells more"),
+                _ => (
+                    "fatal",
+                    "restart the fabric manager and reset the GPUs; have the switch replaced if it stays",
+                ),
+            };
+            (format!("a switch between GPUs reported SXid {number}, {kind}"), action)
         }
         Reported::Lost => {
             let whose = whose.as_deref().unwrap_or("a GPU");
@@ -243,6 +248,12 @@ mod tests {
             assert!(notes.iter().any(|note| note.contains(words)), "{notes:#?}");
         }
         assert_eq!(card("").judge(&CAUSE).outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn samples_alone_are_not_called_nothing() {
+        let given = Given::vllm("0.28.0").on_gpu().gauge(RequestsRunning, 8.0).gpu_busy(98);
+        assert!(given.judge(&CAUSE).missing[0].contains("dmon alone"));
     }
 
     #[test]
