@@ -4,7 +4,7 @@ use intriage_case::{Case, Requests, Signal};
 use intriage_engines::{Observed, Setting, read};
 
 use crate::benign::benign;
-use crate::causes::{Cause, Class, catalogue, silent_hops, unfelt};
+use crate::causes::{Cause, Class, catalogue, machine_notes, silent_hops, unfelt};
 use crate::diagnosis::{
     Diagnosis, EngineSummary, Finding, Outcome, RemedyOut, RuledOut, SCHEMA, Status, Unjudged, WindowSummary,
 };
@@ -51,6 +51,7 @@ pub fn diagnose(case: &Case, thresholds: &Thresholds) -> Diagnosis {
     let mut notes = observed.notes.clone();
     notes.extend(window_notes(&e));
     notes.extend(unfelt(&e));
+    notes.extend(machine_notes(&e));
     if !held.iter().any(|h| h.cause.class == Class::Network) {
         notes.extend(silent_hops(&e));
     }

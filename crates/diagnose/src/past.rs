@@ -1,14 +1,25 @@
 //! How old a kernel's line is: its log reaches back to the start of the machine, and a fault of last week is none of now.
 
 use intriage_case::{Millis, Seconds, Signal};
-use intriage_engines::LogEvent;
+use intriage_engines::{LogEvent, LogTime};
 
 use crate::evidence::Evidence;
 use crate::thresholds::Limit;
 
 /// How long before the window an event clearly lies, in words; `None` where it may belong to it or has no time.
 pub(crate) fn past(e: &Evidence<'_>, event: &LogEvent) -> Option<String> {
-    let (written, begin) = (event.written?, begin(e)?);
+    past_time(e, event.written)
+}
+
+/// The date of a line in words where the case has no window that would tell its age.
+pub(crate) fn undated(e: &Evidence<'_>, written: Option<LogTime>) -> Option<String> {
+    let at = written.filter(|_| begin(e).is_none())?.at;
+    Some(format!("dated {at}, and no look at the server tells how long ago that is"))
+}
+
+/// As [`past`], of a time.
+pub(crate) fn past_time(e: &Evidence<'_>, written: Option<LogTime>) -> Option<String> {
+    let (written, begin) = (written?, begin(e)?);
     // The latest it can have been.
     let latest = Millis(written.at.0.saturating_add((written.within.get() * 1000.0) as u64));
     let before = |instant: Millis| instant.since(latest).get();

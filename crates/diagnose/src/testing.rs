@@ -119,6 +119,18 @@ impl Given {
         self
     }
 
+    /// What `nvidia-smi -q` printed.
+    pub(crate) fn smi_q_text(mut self, text: &str) -> Self {
+        self.case.gpu.smi_q = Some(text.to_owned());
+        self
+    }
+
+    /// What `nvidia-smi --query-gpu` printed.
+    pub(crate) fn smi_csv(mut self, text: &str) -> Self {
+        self.case.gpu.smi_csv = Some(text.to_owned());
+        self
+    }
+
     /// Runs on a GPU, as the start-up log says.
     pub(crate) fn on_gpu(self) -> Self {
         let version = &self.version;

@@ -31,7 +31,9 @@ pub use config::{
 };
 pub use detect::{Identity, recognise};
 pub use dialect::{Availability, Dialect, Engine, Flag, FlagValue, How, LogValue, MetricRow, dialect};
-pub use gpu::{GpuReadings, GpuText, UnderLoad, recognise_gpu_text};
+pub use gpu::{
+    BusPlace, Complaint, DeviceReport, GpuReadings, GpuText, Gravity, Reported, UnderLoad, recognise_gpu_text,
+};
 pub use log::{
     Field, LogClock, LogEvent, LogKind, LogReadings, LogSeries, LogTime, Meaning, Numbered, Periodic,
     Reading, Signature, Wording, Xid, XidFault, kernel_record, log_texts, periodic_lines, signatures,

@@ -13,7 +13,7 @@ use crate::dialect::{Dialect, Engine, dialect};
 use crate::exposition::{self, Exposition};
 use crate::gpu::{GpuReadings, read_gpu};
 use crate::host::{Host, read_host};
-use crate::log::{Known, LogReadings, read_logs};
+use crate::log::{Known, LogReadings, Xid, read_logs};
 use crate::model::{Model, read_model};
 use crate::version::Version;
 use crate::{scrapes, vllm};
@@ -129,6 +129,7 @@ pub fn read(case: &Case) -> Observed {
         }
     }
     observed.gpu = read_gpu(case, &parsed);
+    observed.gpu.reports = Xid::reports(&case.logs, times(case, observed.host.as_ref()));
     observed.times = parsed.iter().map(|(t, _)| *t).collect();
     observed.identity = detect(case, parsed.last().map(|(_, last)| last));
     if let Some(engine) = observed.identity.engine {

@@ -64,6 +64,9 @@ pub struct GpuCard {
     pub pcie_replays: Option<u64>,
     /// Memory errors.
     pub ecc: EccErrors,
+    /// What the driver advises for it, such as `Reset`; absent where it advises nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recovery_action: Option<String>,
     /// The last Xid the driver reported, where a tool keeps it; zero for none since it looks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_xid: Option<u32>,
@@ -111,6 +114,7 @@ impl GpuCard {
         self.pcie_width.fill(other.pcie_width);
         absent(&mut self.pcie_replays, other.pcie_replays.as_ref());
         self.ecc.fill(&other.ecc);
+        absent(&mut self.recovery_action, other.recovery_action.as_ref());
         absent(&mut self.last_xid, other.last_xid.as_ref());
         absent(&mut self.processes, other.processes.as_ref());
     }
@@ -208,6 +212,9 @@ pub struct EccErrors {
     pub remap_pending: Option<bool>,
     /// Whether a replacement failed.
     pub remap_failed: Option<bool>,
+    /// Whether errors of the chip's own memory passed what the vendor allows in a life.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sram_threshold_exceeded: Option<bool>,
 }
 
 impl EccErrors {
@@ -221,6 +228,7 @@ impl EccErrors {
         self.remapped_uncorrected = self.remapped_uncorrected.or(other.remapped_uncorrected);
         self.remap_pending = self.remap_pending.or(other.remap_pending);
         self.remap_failed = self.remap_failed.or(other.remap_failed);
+        self.sram_threshold_exceeded = self.sram_threshold_exceeded.or(other.sram_threshold_exceeded);
     }
 }
 

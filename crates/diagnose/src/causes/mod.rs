@@ -20,6 +20,7 @@ mod release;
 mod routing;
 mod shared;
 
+pub(crate) use hardware::machine_notes;
 pub(crate) use network::silent_hops;
 pub(crate) use release::unfelt;
 

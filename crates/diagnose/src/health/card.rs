@@ -4,12 +4,10 @@ use intriage_case::gpu::{ClockReasons, GpuCard, GpuVendor};
 use intriage_case::{Bytes, Celsius, Hertz};
 use intriage_engines::{GpuReadings, UnderLoad};
 
-use super::{Check, State, errors};
+use super::{Check, State, errors, link};
 use crate::thresholds::{Limit, Thresholds};
 
 const COOL: &str = "airflow, fans, filters, coolant; until then a lower power limit on all cards alike";
-const SEAT: &str =
-    "reseat the card or its riser, check slot, bifurcation and ASPM in the BIOS; compare with a sibling";
 
 pub(super) fn checks(gpu: &GpuReadings, thresholds: &Thresholds) -> Vec<Check> {
     let mut all = Vec::new();
@@ -39,7 +37,7 @@ const LOOKS: [(&str, Of, Looking); 9] = [
     ("clocks", Of::Any, clocks),
     ("heat", Of::Any, heat),
     ("power", Of::Any, power),
-    ("pcie", Of::Any, link),
+    ("pcie", Of::Any, link::link),
     ("memory", Of::Any, memory),
     ("errors", Of::Any, errors::memory_errors),
     ("xid", Of::Exporters, errors::xid),
@@ -68,8 +66,8 @@ impl Of {
 
 pub(super) struct Seen<'a> {
     pub(super) card: &'a GpuCard,
-    before: Option<&'a GpuCard>,
-    load: Option<UnderLoad>,
+    pub(super) before: Option<&'a GpuCard>,
+    pub(super) load: Option<UnderLoad>,
     pub(super) nvlink_errors: Option<u64>,
     pub(super) alone: bool,
     source: &'a str,
@@ -208,44 +206,6 @@ fn power(seen: &Seen<'_>) -> Look {
         return wrong(State::Attention, format!("{says}; sold with {default}"), &reset);
     }
     good(says)
-}
-
-fn link(seen: &Seen<'_>) -> Look {
-    let (Some((generation, best)), Some((lanes, all))) =
-        (seen.card.pcie_generation.both(), seen.card.pcie_width.both())
-    else {
-        return unknown("the PCIe link was not told");
-    };
-    let replays = match (seen.card.pcie_replays, seen.before.and_then(|b| b.pcie_replays)) {
-        (Some(now), Some(then)) if now > then => {
-            format!("; sent again in the window: {} packets", now - then)
-        }
-        (Some(now), _) if now > 0 => format!("; packets sent again since the driver started: {now}"),
-        _ => String::new(),
-    };
-    let load = seen.load.as_ref();
-    let lanes = load.and_then(|l| l.pcie_width).unwrap_or(lanes).max(lanes);
-    if lanes < all {
-        return wrong(
-            State::Bad,
-            format!("{lanes} of {all} lanes, generation {generation} of {best}{replays}"),
-            SEAT,
-        );
-    }
-    let enough = seen.thresholds.get(Limit::LoadedSamples);
-    let reached = load.filter(|l| l.samples as f64 >= enough).and_then(|l| l.pcie_generation);
-    match reached {
-        Some(reached) if reached < best => wrong(
-            State::Bad,
-            format!("generation {reached} of {best} under load, {lanes} of {all} lanes{replays}"),
-            SEAT,
-        ),
-        Some(reached) => good(format!("generation {reached} of {best} under load, {lanes} lanes{replays}")),
-        None if generation < best => good(format!(
-            "generation {generation} of {best} with all {lanes} lanes: an idle link slows down to save power{replays}"
-        )),
-        None => good(format!("generation {generation} of {best}, {lanes} of {all} lanes{replays}")),
-    }
 }
 
 fn memory(seen: &Seen<'_>) -> Look {

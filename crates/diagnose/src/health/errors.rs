@@ -1,6 +1,6 @@
 //! What a card reports as broken: memory, links, Xids.
 
-use intriage_engines::{Xid, XidFault};
+use intriage_engines::{Gravity, Xid, XidFault};
 
 use super::State;
 use super::card::{Look, Seen, good, unknown, wrong};
@@ -21,11 +21,22 @@ pub(super) fn memory_errors(seen: &Seen<'_>) -> Look {
     if ecc.remap_failed == Some(true) {
         return wrong(State::Bad, "a bad memory row could not be replaced", "have the card replaced");
     }
+    if let Some(action) = &seen.card.recovery_action {
+        let says = format!("the driver's advice for this card is: {action}");
+        return wrong(State::Bad, says, "do it when the card is drained");
+    }
     if ecc.remap_pending == Some(true) {
         return wrong(
             State::Attention,
             "a bad memory row waits to be replaced",
             "reset the GPU when it is drained",
+        );
+    }
+    if ecc.sram_threshold_exceeded == Some(true) {
+        return wrong(
+            State::Attention,
+            "errors in the chip's own memory passed what the vendor allows",
+            "ask the vendor: such cards are replaced",
         );
     }
     if let Some(count) =
@@ -81,9 +92,11 @@ pub(super) fn xid(seen: &Seen<'_>) -> Look {
         );
     };
     let says = format!("the last Xid was {number}: {}", xid.meaning);
-    match xid.fault {
-        XidFault::Hardware => wrong(State::Bad, says, xid.action),
-        XidFault::Driver => wrong(State::Attention, says, xid.action),
-        XidFault::Application => good(format!("{says}, mostly of the application's own making")),
+    match xid.gravity {
+        Gravity::Drain | Gravity::Reset => wrong(State::Bad, says, xid.action),
+        Gravity::Notice if xid.fault == XidFault::Application => {
+            good(format!("{says}, mostly of the application's own making"))
+        }
+        Gravity::Suspect | Gravity::Notice => wrong(State::Attention, says, xid.action),
     }
 }

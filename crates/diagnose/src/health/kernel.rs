@@ -1,7 +1,9 @@
 //! What the kernel's log tells of the machine since it started.
 
 use intriage_case::Case;
-use intriage_engines::{LogEvent, LogKind, LogReadings, Meaning, Xid, XidFault};
+use intriage_engines::{
+    DeviceReport, Gravity, LogEvent, LogKind, LogReadings, LogTime, Meaning, Reported, Xid,
+};
 
 use super::{Check, State};
 
@@ -49,11 +51,12 @@ const ROWS: [(Meaning, State, &str, &str); 9] = [
 ];
 
 /// One check where there is a kernel's log, none without.
-pub(super) fn checks(case: &Case, log: &LogReadings) -> Vec<Check> {
+pub(super) fn checks(case: &Case, log: &LogReadings, reports: &[DeviceReport]) -> Vec<Check> {
     if !case.logs.iter().any(|log| log.name.starts_with("kernel")) {
         return Vec::new();
     }
-    let told: Vec<Check> = log.events.iter().filter(|e| e.log == LogKind::Kernel).filter_map(one).collect();
+    let mut told: Vec<Check> = reports.iter().filter_map(numbered).collect();
+    told.extend(log.events.iter().filter(|e| e.log == LogKind::Kernel).filter_map(one));
     if told.is_empty() {
         let says = "nothing of GPUs, memory, links or disks since it started".to_owned();
         return vec![check(State::Good, says, "")];
@@ -62,35 +65,41 @@ pub(super) fn checks(case: &Case, log: &LogReadings) -> Vec<Check> {
 }
 
 fn one(event: &LogEvent) -> Option<Check> {
-    if event.meaning == Meaning::Xid {
-        return Some(xid(event));
-    }
     let (_, state, says, remedy) = ROWS.iter().find(|(meaning, ..)| *meaning == event.meaning)?;
     let times = if event.count == 1 { String::new() } else { format!(" ({} lines)", event.count) };
-    Some(check(*state, format!("{says}{times}{}: {}", when(event), event.excerpt), remedy))
+    Some(check(*state, format!("{says}{times}{}: {}", when(event.written), event.excerpt), remedy))
 }
 
 /// When the last such line was written, where that is known to the minute.
-fn when(event: &LogEvent) -> String {
-    let exact = event.written.filter(|time| time.within.get() <= 60.0);
+fn when(written: Option<LogTime>) -> String {
+    let exact = written.filter(|time| time.within.get() <= 60.0);
     exact.map_or(String::new(), |time| format!(", last at {}", time.at))
 }
 
-fn xid(event: &LogEvent) -> Check {
-    let number = event.number.unwrap_or(0);
-    let Some(xid) = Xid::of(number) else {
-        return check(
-            State::Attention,
-            format!("Xid {number}{}: {}", when(event), event.excerpt),
-            "look it up with the vendor",
-        );
+/// A report with a number; the others are lines of the table.
+fn numbered(report: &DeviceReport) -> Option<Check> {
+    let said = &report.said;
+    let of = said.device.map_or(String::new(), |device| format!(" of {device}"));
+    let (name, meaning, action) = match said.what {
+        Reported::Xid(number) => {
+            let known = Xid::of(number);
+            let meaning = known.map_or("not known here", |xid| xid.meaning);
+            (format!("Xid {number}"), meaning, known.map_or("look it up with the vendor", |xid| xid.action))
+        }
+        Reported::SwitchXid(number) => (
+            format!("SXid {number}"),
+            "a switch between GPUs reported it",
+            "look at the fabric manager's log",
+        ),
+        Reported::Lost | Reported::PcieUncorrected => return None,
     };
-    let state = match xid.fault {
-        XidFault::Hardware => State::Bad,
-        XidFault::Driver => State::Attention,
-        XidFault::Application => State::Good,
+    let state = match said.gravity {
+        Some(Gravity::Drain | Gravity::Reset) => State::Bad,
+        // Worn memory is worth knowing, a process's own doing is not.
+        Some(Gravity::Notice) if !matches!(said.what, Reported::Xid(63 | 92)) => State::Good,
+        Some(Gravity::Notice | Gravity::Suspect) | None => State::Attention,
     };
-    check(state, format!("Xid {number}{}: {}", when(event), xid.meaning), xid.action)
+    Some(check(state, format!("{name}{of}{}: {meaning}", when(report.written)), action))
 }
 
 fn check(state: State, says: String, remedy: &str) -> Check {
@@ -132,13 +141,30 @@ mod tests {
         let host = vec![HostSnapshot { at: Millis(1_794_800_000_000), files }];
         let told = health(&Case { logs, host, ..Case::default() }, &Thresholds::default()).checks;
         let says = told.iter().find(|c| c.name == "kernel").map(|c| c.says.as_str()).unwrap();
-        assert!(says.starts_with("Xid 79, last at 2026-11-15 02:26:49 UTC: "), "{says}");
+        assert!(says.starts_with("Xid 79 of 0000:19:00, last at 2026-11-15 02:26:49 UTC: "), "{says}");
     }
 
     #[test]
     fn an_applications_own_xid_and_corrected_errors_do_not_alarm() {
         let text = "NVRM: Xid (PCI:0000:19:00): 31, pid=1, MMU Fault\npcieport 0000:00:1c.0: PCIe Bus Error: severity=Corrected, type=Physical Layer\n";
         assert!(told(text).iter().all(|(state, _)| *state == State::Good));
+    }
+
+    #[test]
+    fn what_needs_a_reset_is_bad_and_wear_or_an_unknown_number_is_worth_a_look() {
+        for (line, state) in [
+            ("NVRM: Xid (PCI:0000:19:00): 119, pid=1, Timeout after 6s", State::Bad),
+            (
+                "NVRM: Xid (PCI:0000:19:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)",
+                State::Bad,
+            ),
+            ("nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 20034, Fatal, Link 32 LTSSM Fault Up", State::Bad),
+            ("NVRM: Xid (PCI:0000:19:00): 63, Row Remapper", State::Attention),
+            ("NVRM: Xid (PCI:0000:19:00): 171, x", State::Attention),
+        ] {
+            let told = told(&format!("[    9.000000] {line}\n"));
+            assert_eq!(told.iter().map(|(state, _)| *state).collect::<Vec<_>>(), [state], "{told:?}");
+        }
     }
 
     #[test]

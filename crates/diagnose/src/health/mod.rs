@@ -8,6 +8,7 @@ mod card;
 mod errors;
 mod host;
 mod kernel;
+mod link;
 #[cfg(test)]
 mod tests;
 
@@ -74,7 +75,7 @@ pub fn health(case: &Case, thresholds: &Thresholds) -> Health {
     let observed = read(case);
     let mut checks = card::checks(&observed.gpu, thresholds);
     checks.extend(observed.host.iter().flat_map(|host| host::checks(host, thresholds)));
-    checks.extend(kernel::checks(case, &observed.log));
+    checks.extend(kernel::checks(case, &observed.log, &observed.gpu.reports));
     let gpus = observed.gpu.survey();
     Health {
         schema: HEALTH_SCHEMA.into(),

@@ -156,3 +156,30 @@ fn a_quiet_network_and_one_nobody_looked_at_are_told_apart() {
         assert!(remedy.contains("--window"), "{remedy}");
     }
 }
+
+#[test]
+fn a_busy_card_on_a_slow_link_and_one_that_wants_a_reset_are_told_after_one_look() {
+    let looked = |changes: &[(&str, &str, &str)]| {
+        let mut text = h200("idle");
+        for (key, before, after) in changes {
+            let is_it =
+                |line: &&str| line.split_once(" : ").is_some_and(|(k, v)| k.trim() == *key && v == *before);
+            let line = text.lines().find(is_it).expect("the line is there").to_owned();
+            text = text.replacen(&line, &line.replace(&format!(" : {before}"), &format!(" : {after}")), 1);
+        }
+        let mut case = Case::default();
+        case.gpu.smi_q = Some(text);
+        alarms(&case)
+    };
+    assert_eq!(looked(&[]), []);
+    let slow = looked(&[("Current", "5", "1"), ("GPU", "0 %", "98 %")]);
+    assert!(
+        slow.iter().any(|(name, says)| *name == "pcie" && says.contains("generation 1 of 5")),
+        "{slow:?}"
+    );
+    assert_eq!(looked(&[("Current", "5", "1")]), [], "an idle link saves power");
+    let reset = looked(&[("GPU Recovery Action", "None", "Reset"), ("Pending", "No", "Yes")]);
+    assert!(reset.len() == 1 && reset[0].1.ends_with("Reset"), "{reset:?}");
+    let worn = looked(&[("SRAM Threshold Exceeded", "No", "Yes")]);
+    assert!(worn.len() == 1 && worn[0].1.contains("chip's own memory"), "{worn:?}");
+}

@@ -38,6 +38,12 @@ impl Card {
         Self { stands: card, samples: Vec::new(), rate: None }
     }
 
+    /// Where it sits.
+    pub(crate) fn at_slot(mut self, pci: &str) -> Self {
+        self.stands.pci = Some(pci.into());
+        self
+    }
+
     /// Its temperature.
     pub(crate) fn at(mut self, temperature: Celsius) -> Self {
         self.stands.temperature = Some(temperature);

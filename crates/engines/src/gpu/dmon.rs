@@ -1,4 +1,4 @@
-//! `nvidia-smi dmon`: a header of column names, then a line per GPU and second.
+//! `nvidia-smi dmon`: a header of column names, then a line per GPU and second; with `-o DT` a date and a time before it.
 
 use intriage_case::gpu::GpuSample;
 use intriage_case::{Bytes, Celsius, Hertz, Ratio, Watts};
@@ -8,10 +8,9 @@ pub(super) fn read(text: &str) -> Vec<GpuSample> {
     let mut samples = Vec::new();
     for line in text.lines() {
         if let Some(header) = line.trim_start().strip_prefix('#') {
-            // The second header line holds units; it begins with `Idx`.
-            let names: Vec<&str> = header.split_whitespace().collect();
-            if names.first() == Some(&"gpu") {
-                columns = names;
+            // The second header line holds units; it has `Idx` instead.
+            if is_header(header) {
+                columns = header.split_whitespace().collect();
             }
             continue;
         }
@@ -21,7 +20,7 @@ pub(super) fn read(text: &str) -> Vec<GpuSample> {
         }
         let number = |name: &str| -> Option<f64> {
             let at = columns.iter().position(|c| *c == name)?;
-            cells.get(at)?.parse().ok()
+            cells.get(at)?.parse().ok().filter(|n: &f64| n.is_finite() && *n >= 0.0)
         };
         let Some(index) = number("gpu") else { continue };
         let share = |name| number(name).map(|percent| Ratio(percent / 100.0));
@@ -45,9 +44,33 @@ pub(super) fn read(text: &str) -> Vec<GpuSample> {
     samples
 }
 
+/// Whether what stands behind a `#` are names of columns: `gpu` first, or behind a date and a time.
+pub(super) fn is_header(line: &str) -> bool {
+    line.split_whitespace().take(3).any(|name| name == "gpu")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_date_and_a_time_may_stand_before_the_card() {
+        let text = "#Date       Time        gpu    pwr  gtemp     sm  tviol\n#YYYYMMDD   HH:MM:SS    Idx      W      C      %   bool\n 20261115   02:30:10      1    310     92     98      1\n";
+        let samples = read(text);
+        assert_eq!(samples.len(), 1);
+        assert_eq!((samples[0].index, samples[0].util), (1, Some(Ratio(0.98))));
+        assert_eq!(
+            (samples[0].temperature, samples[0].thermal_held),
+            (Some(Celsius(92.0)), Some(Ratio(1.0)))
+        );
+    }
+
+    #[test]
+    fn a_negative_number_is_no_reading() {
+        let samples =
+            read("# gpu    pwr  gtemp     sm\n# Idx      W      C      %\n    0    116    -5     36\n");
+        assert_eq!((samples[0].temperature, samples[0].util), (None, Some(Ratio(0.36))));
+    }
 
     #[test]
     fn columns_are_found_by_name() {

@@ -52,6 +52,7 @@ fn nvidia_tools(case: &Case, readings: &mut GpuReadings) {
     if let Some(text) = gpu.smi_csv.as_ref().filter(|_| readings.samples.is_empty()) {
         "nvidia-smi --query-gpu".clone_into(&mut readings.samples_source);
         readings.samples = smi_csv::read(text);
+        readings.reasons_told = smi_csv::reasons_told(text);
     }
     if let Some(text) = gpu.smi_csv.as_ref().filter(|_| readings.cards.is_empty()) {
         readings.cards = smi_csv::cards(text);

@@ -6,15 +6,17 @@ mod dcgm;
 mod dmon;
 mod gather;
 mod recognise;
+mod report;
 mod smi_csv;
 mod smi_q;
 mod under_load;
 
-use intriage_case::gpu::{GpuCard, GpuPath, GpuSample, GpuSurvey, NvLink};
+use intriage_case::gpu::{ClockReasons, GpuCard, GpuPath, GpuSample, GpuSurvey, NvLink};
 use intriage_case::{Bytes, Ratio};
 
 pub(crate) use gather::read_gpu;
 pub use recognise::{GpuText, recognise_gpu_text};
+pub use report::{BusPlace, Complaint, DeviceReport, Gravity, Reported};
 pub use under_load::UnderLoad;
 
 /// Everything read from GPU tools.
@@ -42,9 +44,27 @@ pub struct GpuReadings {
     pub before: Vec<GpuCard>,
     /// How each two cards reach each other.
     pub paths: Vec<GpuPath>,
+    /// Which reasons for low clocks the tool was asked for; `None` where it tells of all.
+    pub reasons_told: Option<ClockReasons>,
+    /// What the driver and the kernel wrote of devices.
+    pub reports: Vec<DeviceReport>,
 }
 
 impl GpuReadings {
+    /// The card at a place on the bus.
+    pub fn card_at(&self, device: BusPlace) -> Option<&GpuCard> {
+        self.cards.iter().find(|card| place(card) == Some(device))
+    }
+
+    /// Whether a device is one of the cards; `None` where not all of them tell where they sit.
+    pub fn is_listed(&self, device: BusPlace) -> Option<bool> {
+        if self.card_at(device).is_some() {
+            return Some(true);
+        }
+        let all_tell = !self.cards.is_empty() && self.cards.iter().all(|card| place(card).is_some());
+        all_tell.then_some(false)
+    }
+
     /// What was read, without the samples; `None` where there was no card to read.
     pub fn survey(&self) -> Option<GpuSurvey> {
         (!self.cards.is_empty()).then(|| GpuSurvey {
@@ -81,4 +101,8 @@ impl GpuReadings {
         let inner = if busy.len() > 4 { &busy[1..busy.len() - 1] } else { &busy[..] };
         Ratio::of(inner.iter().sum(), inner.len() as f64)
     }
+}
+
+fn place(card: &GpuCard) -> Option<BusPlace> {
+    BusPlace::parse(card.pci.as_deref()?)
 }

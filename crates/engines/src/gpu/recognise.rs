@@ -1,6 +1,6 @@
 //! Which tool printed a text that somebody saved.
 
-use super::{amd_smi, dcgm};
+use super::{amd_smi, dcgm, dmon};
 use crate::exposition;
 
 /// What a saved text of a GPU tool is.
@@ -45,7 +45,7 @@ pub fn recognise_gpu_text(text: &str) -> Option<GpuText> {
     if text.contains("NVSMI LOG") || lines.clone().any(|line| is_key(line, "Product Name")) {
         return Some(GpuText::SmiQ);
     }
-    if lines.clone().any(|line| line.starts_with('#') && line[1..].split_whitespace().next() == Some("gpu")) {
+    if lines.clone().any(|line| line.strip_prefix('#').is_some_and(dmon::is_header)) {
         return Some(GpuText::Dmon);
     }
     if lines.any(|line| line.split(',').any(|cell| cell.trim() == "index")) {
@@ -74,6 +74,7 @@ mod tests {
         for (text, kind) in [
             (recorded("idle").as_str(), Some(GpuText::SmiQ)),
             ("# gpu    pwr  gtemp\n# Idx      W      C\n    0    116     32\n", Some(GpuText::Dmon)),
+            ("#Date       Time        gpu    pwr\n#YYYYMMDD   HH:MM:SS    Idx      W\n", Some(GpuText::Dmon)),
             ("timestamp, index, power.draw [W]\n2026/11/16 01:00:00.000, 0, 76.1\n", Some(GpuText::SmiCsv)),
             ("[{\"gpu\": 0, \"asic\": {}}]", Some(GpuText::AmdStatic)),
             ("{\"gpu_data\": [{\"gpu\": 0, \"usage\": {}}]}", Some(GpuText::AmdMetric)),

@@ -1,56 +1,125 @@
 //! `nvidia-smi --query-gpu=… --format=csv`: a header of field names, then a line per GPU and interval.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
-use intriage_case::gpu::{ClockReasons, GpuCard, GpuSample, NowAndMost, PowerLimits};
+use intriage_case::gpu::{ClockReasons, EccErrors, GpuCard, GpuSample, NowAndMost, PowerLimits};
 use intriage_case::{Bytes, Celsius, Hertz, Ratio, Watts};
 
 /// The samples of such an output; fields are found by name, in whatever order they were asked for.
 pub(super) fn read(text: &str) -> Vec<GpuSample> {
-    let mut columns: Vec<&str> = Vec::new();
-    let mut samples = Vec::new();
+    rows(text).iter().filter_map(sample).collect()
+}
+
+/// The cards as the last line of each shows them, for whoever has nothing better.
+pub(super) fn cards(text: &str) -> Vec<GpuCard> {
+    let cards: BTreeMap<u32, GpuCard> = rows(text)
+        .iter()
+        .filter_map(|row| Some((row.whole(&["index"])?, card(row, &sample(row)?))))
+        .collect();
+    cards.into_values().collect()
+}
+
+/// Which clock reasons the output tells of at all; `None` where it has the driver's whole mask, or none.
+pub(super) fn reasons_told(text: &str) -> Option<ClockReasons> {
+    let rows = rows(text);
+    if rows.iter().any(|row| row.cell(&MASKS).and_then(mask).is_some()) {
+        return None;
+    }
+    let told = REASONS.iter().filter(|(name, _)| rows.iter().any(|row| row.reason(name).is_some()));
+    told.map(|(_, reason)| *reason).reduce(ClockReasons::with)
+}
+
+/// The reasons as one number; drivers before 535 call them throttle reasons.
+const MASKS: [&str; 2] = ["clocks_event_reasons.active", "clocks_throttle_reasons.active"];
+
+/// The reasons in columns of their own. Source: `nvidia-smi --help-query-gpu`.
+const REASONS: [(&str, ClockReasons); 8] = [
+    ("gpu_idle", ClockReasons::IDLE),
+    ("applications_clocks_setting", ClockReasons::CLOCKS_SETTING),
+    ("sw_power_cap", ClockReasons::POWER_CAP),
+    ("hw_slowdown", ClockReasons::HARDWARE_SLOWDOWN),
+    ("sync_boost", ClockReasons::SYNC_BOOST),
+    ("sw_thermal_slowdown", ClockReasons::SOFTWARE_THERMAL),
+    ("hw_thermal_slowdown", ClockReasons::HARDWARE_THERMAL),
+    ("hw_power_brake_slowdown", ClockReasons::POWER_BRAKE),
+];
+
+/// A line with the names of its columns.
+struct Row<'a> {
+    columns: Rc<[&'a str]>,
+    cells: Vec<&'a str>,
+}
+
+impl Row<'_> {
+    /// The value of the first of these fields; what a card does not tell stands in brackets.
+    fn cell(&self, names: &[&str]) -> Option<&str> {
+        let at = self.columns.iter().position(|column| names.contains(column))?;
+        self.cells.get(at).copied().filter(|text| !text.starts_with('[') && !text.is_empty())
+    }
+
+    /// Without `nounits` a value carries its unit: `35 %`.
+    fn number(&self, names: &[&str]) -> Option<f64> {
+        let text = self.cell(names)?.split_whitespace().next()?;
+        text.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0)
+    }
+
+    fn whole(&self, names: &[&str]) -> Option<u32> {
+        self.number(names).map(|n| n as u32)
+    }
+
+    fn count(&self, name: &str) -> Option<u64> {
+        self.cell(&[name])?.parse().ok()
+    }
+
+    /// `Active` or `Not Active`, `Yes` or `No`, `Enabled` or `Disabled`; some fields give a number.
+    fn flag(&self, name: &str) -> Option<bool> {
+        match self.cell(&[name])? {
+            "Active" | "Yes" | "Enabled" | "1" => Some(true),
+            "Not Active" | "No" | "Disabled" | "0" => Some(false),
+            _ => None,
+        }
+    }
+
+    fn reason(&self, name: &str) -> Option<bool> {
+        ["event", "throttle"].iter().find_map(|kind| self.flag(&format!("clocks_{kind}_reasons.{name}")))
+    }
+
+    /// Why the clocks are where they are: the driver's mask, else the columns there are.
+    fn reasons(&self) -> Option<ClockReasons> {
+        if let Some(mask) = self.cell(&MASKS).and_then(mask) {
+            return Some(mask);
+        }
+        let told = REASONS
+            .iter()
+            .filter_map(|(name, reason)| Some(if self.reason(name)? { *reason } else { ClockReasons(0) }));
+        told.reduce(ClockReasons::with)
+    }
+}
+
+/// The lines that have a cell for each column of the header above them.
+fn rows(text: &str) -> Vec<Row<'_>> {
+    let mut columns: Rc<[&str]> = Rc::new([]);
+    let mut rows = Vec::new();
     for line in text.lines() {
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
         if cells.contains(&"index") {
             columns = cells.into_iter().map(field).collect();
         } else if cells.len() == columns.len() {
-            samples.extend(sample(&columns, &cells));
+            rows.push(Row { columns: Rc::clone(&columns), cells });
         }
     }
-    samples
+    rows
 }
 
-/// The cards as the last line of each shows them, for whoever has nothing better.
-pub(super) fn cards(text: &str) -> Vec<GpuCard> {
-    let mut cards: BTreeMap<u32, GpuCard> = BTreeMap::new();
-    let mut columns: Vec<&str> = Vec::new();
-    for line in text.lines() {
-        let cells: Vec<&str> = line.split(',').map(str::trim).collect();
-        if cells.contains(&"index") {
-            columns = cells.into_iter().map(field).collect();
-        } else if let Some(sample) =
-            (cells.len() == columns.len()).then(|| sample(&columns, &cells)).flatten()
-        {
-            cards.insert(sample.index, card(&columns, &cells, &sample));
-        }
-    }
-    cards.into_values().collect()
-}
-
-fn card(columns: &[&str], cells: &[&str], sample: &GpuSample) -> GpuCard {
-    let cell = |name: &str| {
-        let at = columns.iter().position(|column| *column == name)?;
-        cells.get(at).copied().filter(|text| !text.starts_with('[') && !text.is_empty())
-    };
-    let number = |name| cell(name)?.split_whitespace().next()?.parse::<f64>().ok().filter(|n| *n >= 0.0);
-    let whole = |name| number(name).map(|n| n as u32);
-    let megahertz = |name| number(name).map(|mhz| Hertz(mhz * 1e6));
+fn card(row: &Row<'_>, sample: &GpuSample) -> GpuCard {
+    let megahertz = |name| row.number(&[name]).map(|mhz| Hertz(mhz * 1e6));
     GpuCard {
         index: sample.index,
-        name: cell("name").or_else(|| cell("gpu_name")).map(str::to_owned),
-        uuid: cell("uuid").or_else(|| cell("gpu_uuid")).map(str::to_owned),
-        pci: cell("pci.bus_id").or_else(|| cell("gpu_bus_id")).map(str::to_owned),
-        memory: number("memory.total").map(|mib| Bytes(mib * 1_048_576.0)),
+        name: row.cell(&["name", "gpu_name"]).map(str::to_owned),
+        uuid: row.cell(&["uuid", "gpu_uuid"]).map(str::to_owned),
+        pci: row.cell(&["pci.bus_id", "gpu_bus_id"]).map(str::to_owned),
+        memory: row.number(&["memory.total"]).map(|mib| Bytes(mib * 1_048_576.0)),
         memory_used: sample.memory_used,
         util: sample.util,
         sm_clock: NowAndMost { now: sample.sm_clock, most: megahertz("clocks.max.sm") },
@@ -58,14 +127,27 @@ fn card(columns: &[&str], cells: &[&str], sample: &GpuSample) -> GpuCard {
         reasons: sample.reasons,
         power: sample.power,
         power_limits: PowerLimits {
-            enforced: number("enforced.power.limit").or_else(|| number("power.limit")).map(Watts),
-            default: number("power.default_limit").map(Watts),
+            enforced: row.number(&["enforced.power.limit"]).or(row.number(&["power.limit"])).map(Watts),
+            default: row.number(&["power.default_limit"]).map(Watts),
             ..PowerLimits::default()
         },
         temperature: sample.temperature,
         memory_temperature: sample.memory_temperature,
-        pcie_generation: NowAndMost { now: sample.pcie_generation, most: whole("pcie.link.gen.max") },
-        pcie_width: NowAndMost { now: sample.pcie_width, most: whole("pcie.link.width.max") },
+        pcie_generation: NowAndMost { now: sample.pcie_generation, most: row.whole(&["pcie.link.gen.max"]) },
+        pcie_width: NowAndMost { now: sample.pcie_width, most: row.whole(&["pcie.link.width.max"]) },
+        ecc: EccErrors {
+            enabled: row.flag("ecc.mode.current"),
+            volatile_corrected: row.count("ecc.errors.corrected.volatile.total"),
+            volatile_uncorrected: row.count("ecc.errors.uncorrected.volatile.total"),
+            aggregate_corrected: row.count("ecc.errors.corrected.aggregate.total"),
+            aggregate_uncorrected: row.count("ecc.errors.uncorrected.aggregate.total"),
+            remapped_corrected: row.count("remapped_rows.correctable"),
+            remapped_uncorrected: row.count("remapped_rows.uncorrectable"),
+            remap_pending: row.flag("remapped_rows.pending"),
+            remap_failed: row.flag("remapped_rows.failure"),
+            ..EccErrors::default()
+        },
+        mig: row.flag("mig.mode.current"),
         ..GpuCard::default()
     }
 }
@@ -75,32 +157,22 @@ fn field(column: &str) -> &str {
     column.split_once(" [").map_or(column, |(name, _)| name)
 }
 
-fn sample(columns: &[&str], cells: &[&str]) -> Option<GpuSample> {
-    let cell = |names: &[&str]| {
-        let at = columns.iter().position(|column| names.contains(column))?;
-        cells.get(at).copied()
-    };
-    // Without `nounits` a value carries its unit: `35 %`.
-    let number = |names: &[&str]| {
-        let text = cell(names)?.split_whitespace().next()?;
-        text.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0)
-    };
-    let whole = |names: &[&str]| number(names).map(|n| n as u32);
-    let share = |name| number(&[name]).map(|percent| Ratio(percent / 100.0));
-    let megahertz = |names: &[&str]| number(names).map(|mhz| Hertz(mhz * 1e6));
+fn sample(row: &Row<'_>) -> Option<GpuSample> {
+    let share = |name| row.number(&[name]).map(|percent| Ratio(percent / 100.0));
+    let megahertz = |names: &[&str]| row.number(names).map(|mhz| Hertz(mhz * 1e6));
     Some(GpuSample {
-        index: whole(&["index"])?,
+        index: row.whole(&["index"])?,
         util: share("utilization.gpu"),
         memory_util: share("utilization.memory"),
-        power: number(&["power.draw", "power.draw.instant"]).map(Watts),
+        power: row.number(&["power.draw", "power.draw.instant"]).map(Watts),
         sm_clock: megahertz(&["clocks.current.sm", "clocks.sm"]),
         memory_clock: megahertz(&["clocks.current.memory", "clocks.mem"]),
-        temperature: number(&["temperature.gpu"]).map(Celsius),
-        memory_temperature: number(&["temperature.memory"]).map(Celsius),
-        memory_used: number(&["memory.used"]).map(|mib| Bytes(mib * 1_048_576.0)),
-        reasons: cell(&["clocks_event_reasons.active", "clocks_throttle_reasons.active"]).and_then(mask),
-        pcie_generation: whole(&["pcie.link.gen.current", "pcie.link.gen.gpucurrent"]),
-        pcie_width: whole(&["pcie.link.width.current"]),
+        temperature: row.number(&["temperature.gpu"]).map(Celsius),
+        memory_temperature: row.number(&["temperature.memory"]).map(Celsius),
+        memory_used: row.number(&["memory.used"]).map(|mib| Bytes(mib * 1_048_576.0)),
+        reasons: row.reasons(),
+        pcie_generation: row.whole(&["pcie.link.gen.current", "pcie.link.gen.gpucurrent"]),
+        pcie_width: row.whole(&["pcie.link.width.current"]),
         ..GpuSample::default()
     })
 }
@@ -138,6 +210,22 @@ mod tests {
             (cards[0].temperature, cards[0].power_limits.enforced),
             (Some(Celsius(61.0)), Some(Watts(350.0)))
         );
+    }
+
+    #[test]
+    fn memory_errors_and_reasons_have_columns_of_their_own() {
+        for kind in ["event", "throttle"] {
+            let text = format!(
+                "index, utilization.gpu [%], ecc.errors.uncorrected.volatile.total, clocks_{kind}_reasons.hw_thermal_slowdown, clocks_{kind}_reasons.sw_power_cap\n0, 98 %, 7, Active, Not Active\n"
+            );
+            assert_eq!(cards(&text)[0].ecc.volatile_uncorrected, Some(7));
+            assert_eq!(read(&text)[0].reasons, Some(ClockReasons::HARDWARE_THERMAL));
+            let told = ClockReasons::HARDWARE_THERMAL.with(ClockReasons::POWER_CAP);
+            assert_eq!(reasons_told(&text), Some(told));
+        }
+        let text = "index, clocks_throttle_reasons.active, clocks_throttle_reasons.gpu_idle\n0, 0x0000000000000084, Not Active\n";
+        assert_eq!(read(text)[0].reasons, Some(ClockReasons(0x84)));
+        assert_eq!(reasons_told(text), None, "the mask is whole");
     }
 
     #[test]

@@ -5,6 +5,9 @@ use intriage_case::{Bytes, Celsius, Hertz, Ratio, Seconds, Watts};
 
 use super::GpuReadings;
 
+#[cfg(test)]
+mod tests;
+
 pub(super) fn read(text: &str, readings: &mut GpuReadings) {
     let mut section = "";
     // Newer cards print how far they are from their limit instead of the limit.
@@ -49,6 +52,7 @@ fn read_line(card: &mut GpuCard, section: &str, key: &str, value: &str) {
         "Persistence Mode" => card.persistence = switch(value),
         "Compute Mode" => card.compute_mode = Some(value.to_owned()),
         "Performance State" => card.performance_state = value.trim_start_matches('P').parse().ok(),
+        "GPU Recovery Action" => card.recovery_action = Some(value.to_owned()).filter(|v| v != "None"),
         "Replays Since Reset" => card.pcie_replays = value.parse().ok(),
         _ => read_in_section(card, section, key, value),
     }
@@ -84,6 +88,7 @@ fn read_in_section(card: &mut GpuCard, section: &str, key: &str, value: &str) {
             let ecc = &mut card.ecc;
             add_errors(&mut ecc.volatile_corrected, &mut ecc.volatile_uncorrected, key, value);
         }
+        ("Aggregate", "SRAM Threshold Exceeded") => card.ecc.sram_threshold_exceeded = yes(value),
         ("Aggregate", key) => {
             let ecc = &mut card.ecc;
             add_errors(&mut ecc.aggregate_corrected, &mut ecc.aggregate_uncorrected, key, value);
@@ -121,11 +126,13 @@ impl Margins {
             return;
         }
         let Some(degrees) = number(value, " C") else { return };
+        // Only distances from a limit may be negative: a card below freezing is one that cannot be read.
+        let warm = (degrees >= 0.0).then_some(Celsius(degrees));
         match key {
-            "GPU Current Temp" => card.temperature = Some(Celsius(degrees)),
-            "Memory Current Temp" => card.memory_temperature = Some(Celsius(degrees)),
-            "GPU Slowdown Temp" => card.slowdown_at = Some(Celsius(degrees)),
-            "Memory Max Operating Temp" => card.memory_slowdown_at = Some(Celsius(degrees)),
+            "GPU Current Temp" => card.temperature = warm,
+            "Memory Current Temp" => card.memory_temperature = warm,
+            "GPU Slowdown Temp" => card.slowdown_at = warm,
+            "Memory Max Operating Temp" => card.memory_slowdown_at = warm,
             "GPU T.Limit Temp" => self.left = Some(degrees),
             "GPU Slowdown T.Limit Temp" => {
                 card.heat_left = self.left.map(|left| Celsius(left - degrees));
@@ -205,81 +212,4 @@ fn micros(text: &str) -> Option<Seconds> {
 
 fn mebibytes(text: &str) -> Option<Bytes> {
     number(text, " MiB").map(|m| Bytes(m * 1_048_576.0))
-}
-
-#[cfg(test)]
-mod tests {
-    use intriage_case::gpu::{HeldFor, NowAndMost};
-
-    use super::*;
-
-    fn readings(text: &str) -> GpuReadings {
-        let mut readings = GpuReadings::default();
-        read(text, &mut readings);
-        readings
-    }
-
-    fn recorded(name: &str) -> GpuReadings {
-        let path = format!("{}/../../fixtures/recordings/{name}/smi_q.txt", env!("CARGO_MANIFEST_DIR"));
-        readings(&std::fs::read_to_string(path).unwrap())
-    }
-
-    #[test]
-    fn a_real_h200_is_read_whole() {
-        let readings = recorded("vllm-h200-healthy");
-        assert_eq!(
-            (readings.driver.as_deref(), readings.cuda.as_deref()),
-            (Some("580.159.04"), Some("13.0"))
-        );
-        let [card] = &readings.cards[..] else { panic!("{readings:#?}") };
-        assert_eq!(card.name.as_deref(), Some("NVIDIA H200"));
-        assert_eq!(card.pci.as_deref(), Some("00000000:00:06.0"));
-        assert_eq!(card.memory, Some(Bytes(143_771.0 * 1_048_576.0)));
-        assert_eq!(card.sm_clock, NowAndMost { now: Some(Hertz(1.98e9)), most: Some(Hertz(1.98e9)) });
-        assert_eq!((card.pcie_generation.both(), card.pcie_width.both()), (Some((5, 5)), Some((16, 16))));
-        assert_eq!(card.pcie_replays, Some(1));
-        assert_eq!(card.reasons, Some(ClockReasons(0)));
-        assert_eq!(
-            card.held_for,
-            HeldFor {
-                power_cap: Some(Seconds(16.987_751)),
-                software_thermal: Some(Seconds(0.0)),
-                hardware_thermal: Some(Seconds(0.0)),
-                power_brake: Some(Seconds(0.0)),
-            }
-        );
-        // 53 below the limit, slowed down 2 above it.
-        assert_eq!((card.temperature, card.heat_left), (Some(Celsius(34.0)), Some(Celsius(55.0))));
-        assert_eq!(card.power_limits.enforced, Some(Watts(700.0)));
-        assert_eq!((card.mig, card.persistence), (Some(false), Some(true)));
-        assert_eq!((card.ecc.enabled, card.ecc.volatile_uncorrected), (Some(true), Some(0)));
-        assert_eq!((card.ecc.remap_pending, card.ecc.remap_failed), (Some(false), Some(false)));
-        let processes = card.processes.as_deref().unwrap();
-        assert_eq!((processes[0].pid, processes[0].name.as_str()), (879, "VLLM::EngineCore"));
-    }
-
-    #[test]
-    fn an_idle_card_says_so() {
-        let text = "    Product Name                : NVIDIA H200\n            PCIe Generation\n                Max                     : 5\n                Current                 : 1\n    Clocks Event Reasons\n        Idle                            : Active\n        SW Power Cap                    : Not Active\n    Utilization\n        GPU                             : 0 %\n";
-        let card = &readings(text).cards[0];
-        assert_eq!(card.pcie_generation.both(), Some((1, 5)));
-        assert_eq!((card.reasons, card.util), (Some(ClockReasons::IDLE), Some(Ratio(0.0))));
-    }
-
-    #[test]
-    fn errors_of_all_memories_are_added_up() {
-        let text = "    Product Name : NVIDIA A100\n    ECC Errors\n        Volatile\n            SRAM Uncorrectable Parity : 1\n            SRAM Uncorrectable SEC-DED : 2\n            DRAM Correctable : 7\n            DRAM Uncorrectable : 4\n";
-        let ecc = readings(text).cards[0].ecc;
-        assert_eq!((ecc.volatile_corrected, ecc.volatile_uncorrected), (Some(7), Some(7)));
-        assert_eq!(ecc.aggregate_uncorrected, None);
-    }
-
-    #[test]
-    fn a_hidden_process_list_is_not_an_empty_one() {
-        let readings = readings(
-            "    Product Name        : NVIDIA L4\n    Processes           : None\n    Product Name        : NVIDIA L4\n",
-        );
-        assert_eq!(readings.cards.len(), 2);
-        assert!(readings.cards.iter().all(|c| c.processes.is_none()));
-    }
 }

@@ -13,6 +13,8 @@ const AMD_IDLE: f64 = 0.05;
 pub struct UnderLoad {
     /// Moments looked at in which some kernel ran.
     pub samples: usize,
+    /// Mean share of time in which some kernel ran.
+    pub util: Option<Ratio>,
     /// Mean SM clock.
     pub sm_clock: Option<Hertz>,
     /// Mean board power.
@@ -29,12 +31,15 @@ pub struct UnderLoad {
     pub pcie_rate: Option<PerSecond<Bytes>>,
     /// The reasons given at each moment.
     reasons: Vec<ClockReasons>,
+    /// The reasons that could be given at all; `None` for all.
+    told: Option<ClockReasons>,
     /// Shares of time in which power and heat held the clocks, where the tool counts them itself.
     held: [Option<Ratio>; 2],
 }
 
 impl UnderLoad {
-    /// Share of the busy moments in which any of these reasons held the clocks down.
+    /// Share of the busy moments in which any of these reasons held the clocks down; `None` where none was seen and not
+    /// all of them could have been.
     pub fn held_by(&self, reasons: ClockReasons) -> Option<Ratio> {
         if self.reasons.is_empty() {
             let [power, heat] = self.held;
@@ -45,6 +50,9 @@ impl UnderLoad {
             };
         }
         let hits = self.reasons.iter().filter(|r| r.any_of(reasons)).count();
+        if hits == 0 && self.told.is_some_and(|told| told.0 & reasons.0 != reasons.0) {
+            return None;
+        }
         Ratio::of(hits as f64, self.reasons.len() as f64)
     }
 }
@@ -57,7 +65,7 @@ impl GpuReadings {
         let works = |util: Option<Ratio>| util.is_some_and(|u| u.get() > least);
         let busy: Vec<&GpuSample> = self.busy_samples(card.index).filter(|s| works(s.util)).collect();
         if busy.is_empty() {
-            return works(card.util).then(|| at_one_look(card));
+            return works(card.util).then(|| UnderLoad { told: self.reasons_told, ..at_one_look(card) });
         }
         let mean = |of: &dyn Fn(&GpuSample) -> Option<f64>| {
             let values: Vec<f64> = busy.iter().filter_map(|s| of(s)).collect();
@@ -67,6 +75,7 @@ impl GpuReadings {
             |of: &dyn Fn(&GpuSample) -> Option<f64>| busy.iter().filter_map(|s| of(s)).reduce(f64::max);
         Some(UnderLoad {
             samples: busy.len(),
+            util: mean(&|s| s.util.map(Ratio::get)).map(Ratio),
             sm_clock: mean(&|s| s.sm_clock.map(Hertz::get)).map(Hertz),
             power: mean(&|s| s.power.map(Watts::get)).map(Watts),
             temperature: most(&|s| s.temperature.map(Celsius::get)).map(Celsius),
@@ -75,6 +84,7 @@ impl GpuReadings {
             pcie_width: busy.iter().filter_map(|s| s.pcie_width).max(),
             pcie_rate: pcie_rate(&busy),
             reasons: busy.iter().filter_map(|s| s.reasons).collect(),
+            told: self.reasons_told,
             held: [
                 mean(&|s| s.power_held.map(Ratio::get)).map(Ratio),
                 mean(&|s| s.thermal_held.map(Ratio::get)).map(Ratio),
@@ -87,6 +97,7 @@ impl GpuReadings {
 fn at_one_look(card: &GpuCard) -> UnderLoad {
     UnderLoad {
         samples: 1,
+        util: card.util,
         sm_clock: card.sm_clock.now,
         power: card.power,
         temperature: card.temperature,
@@ -95,6 +106,7 @@ fn at_one_look(card: &GpuCard) -> UnderLoad {
         pcie_width: card.pcie_width.now,
         pcie_rate: None,
         reasons: card.reasons.into_iter().collect(),
+        told: None,
         held: [None; 2],
     }
 }
@@ -142,6 +154,22 @@ mod tests {
         assert_eq!(load.held_by(ClockReasons::POWER_CAP), Some(Ratio(1.0)));
         assert_eq!(load.held_by(ClockReasons::IDLE), Some(Ratio(0.0)));
         assert_eq!(load.pcie_rate, Some(PerSecond(Bytes(4e6))));
+    }
+
+    #[test]
+    fn a_reason_nobody_asked_for_is_not_known_to_be_absent() {
+        let readings = GpuReadings {
+            samples: vec![sample(1000, 0.9)],
+            reasons_told: Some(ClockReasons::POWER_CAP.with(ClockReasons::HARDWARE_THERMAL)),
+            ..GpuReadings::default()
+        };
+        let load = readings.under_load(&GpuCard::default()).unwrap();
+        assert_eq!(load.held_by(ClockReasons::POWER_CAP), Some(Ratio(1.0)));
+        assert_eq!(load.held_by(ClockReasons::HARDWARE_THERMAL), Some(Ratio(0.0)));
+        assert_eq!(
+            (load.held_by(ClockReasons::POWER_BRAKE), load.held_by(ClockReasons::THERMAL)),
+            (None, None)
+        );
     }
 
     #[test]

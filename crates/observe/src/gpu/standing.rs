@@ -58,6 +58,7 @@ fn card(nvml: &Nvml, index: u32, device: &Device<'_>) -> GpuCard {
         pcie_width: NowAndMost { now: now.pcie_width, most: device.max_pcie_link_width().ok() },
         pcie_replays: device.pcie_replay_counter().ok().map(u64::from),
         ecc: ecc(device),
+        recovery_action: None,
         last_xid: None,
         nvlinks: nvlinks(device),
         mig: device.mig_mode().ok().map(|mode| mode.current == 1),
@@ -102,6 +103,7 @@ fn ecc(device: &Device<'_>) -> EccErrors {
         remapped_uncorrected: field(device, NVML_FI_DEV_REMAPPED_UNC),
         remap_pending: flag(NVML_FI_DEV_REMAPPED_PENDING),
         remap_failed: flag(NVML_FI_DEV_REMAPPED_FAILURE),
+        sram_threshold_exceeded: None,
     }
 }
 

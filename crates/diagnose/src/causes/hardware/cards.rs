@@ -7,9 +7,17 @@ use intriage_engines::UnderLoad;
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
 
-/// What shows a card.
-pub(super) const NO_CARDS: &str =
+/// What would show a card.
+const NO_CARDS: &str =
     "no GPU was read: run `intriage check … --host` on its machine, or give nvidia-smi -q and dmon";
+/// Samples alone have no limits to be compared with.
+const SAMPLES_ALONE: &str =
+    "dmon alone tells no highest clock, no limits and no errors of a card: give nvidia-smi -q beside it";
+
+/// Why there is no card to judge.
+pub(super) fn no_cards(e: &Evidence<'_>) -> &'static str {
+    if e.observed.gpu.samples.is_empty() { NO_CARDS } else { SAMPLES_ALONE }
+}
 
 /// A card seen at work.
 pub(super) struct Working<'a> {
@@ -35,7 +43,7 @@ impl Working<'_> {
 pub(super) fn working<'a>(e: &Evidence<'a>) -> Result<Vec<Working<'a>>, String> {
     let gpu = &e.observed.gpu;
     if gpu.cards.is_empty() {
-        return Err(NO_CARDS.into());
+        return Err(no_cards(e).into());
     }
     let working: Vec<Working<'a>> =
         gpu.cards.iter().filter_map(|card| Some(Working { card, load: gpu.under_load(card)? })).collect();

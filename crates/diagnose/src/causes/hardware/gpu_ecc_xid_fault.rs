@@ -1,14 +1,14 @@
 //! The card's memory or the card itself is broken.
 
-use intriage_case::{Fact, Quantity, Ratio, Unit};
-use intriage_engines::{LogEvent, Meaning, Xid, XidFault};
+use intriage_case::Ratio;
+use intriage_engines::{Gravity, Meaning};
 
-use super::cards::{NO_CARDS, read};
+use super::cards::{no_cards, read};
+use super::signs::{Sign, signs};
 use crate::causes::shared::on_cpu;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
-use crate::past::past;
 use crate::weighing::{Judgement, Test, Weighing};
 
 pub(in crate::causes) static CAUSE: Cause = Cause {
@@ -23,13 +23,13 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     ],
     confirmed_by: &[
         "memory errors were not corrected since the driver started, or a row could not be replaced",
-        "the kernel log, or a DCGM exporter, has an Xid that stands for hardware: 48, 63, 64, 74, 79, 94, 95, 119, 120; one from before the server started or a day before the window only fits",
-        "the kernel log says that a GPU has fallen off the bus",
+        "the kernel log, or a DCGM exporter, has an Xid after which a GPU must be reset or replaced: 48, 62, 64, 74, 79, 94, 95, 119, 120, 140, 143 to 150, 154; one from before the server started or a day before the window only fits",
+        "the kernel log says that a GPU has fallen off the bus, that its PCIe link had a fatal error, or that a switch between GPUs had one",
         "crashes follow one card from job to job",
     ],
     refuted_by: &[
         "no uncorrected errors and no failed replacement",
-        "only Xids of the application's own making: 13, 31, 43, 45",
+        "only Xids of the application's own making (13, 31, 43, 45), or of a card this server does not have",
         "the model runs on a CPU",
     ],
     look_alikes: &[
@@ -64,64 +64,52 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         time: None,
         says: "what runs on this card can die or compute wrongly at any time".into(),
     };
-    let broken = broken(e);
-    let says = match &broken {
-        Test::Holds(fact) => fact.says.clone(),
-        _ => String::new(),
+    let signs = signs(e);
+    let now: Vec<&Sign> = signs.iter().filter(|sign| sign.counts()).collect();
+    let mut w = Weighing::new().refuted_by(on_cpu(e));
+    let Some(worst) = now.iter().copied().reduce(|a, b| if b.gravity > a.gravity { b } else { a }) else {
+        return w.requires(none_now(e, &signs)).conclude("", impact);
     };
-    Weighing::new().refuted_by(on_cpu(e)).requires(broken).conclude(says, impact)
-}
-
-fn broken(e: &Evidence<'_>) -> Test {
-    let gpu = &e.observed.gpu;
-    let counted = |says: String, n: u64| read(e, says, Quantity::new(n as f64, Unit::Events));
-    for card in &gpu.cards {
-        if let Some(n) = card.ecc.volatile_uncorrected.filter(|n| *n > 0) {
-            return Test::Holds(counted(
-                format!("GPU {} has {n} memory errors that were not corrected", card.index),
-                n,
-            ));
-        }
-        if card.ecc.remap_failed == Some(true) {
-            return Test::Holds(counted(format!("GPU {} could not replace a bad memory row", card.index), 1));
-        }
-        if let Some(xid) = card.last_xid.and_then(Xid::of).filter(|xid| xid.fault == XidFault::Hardware) {
-            let says = format!("the last Xid of GPU {} is {}: {}", card.index, xid.number, xid.meaning);
-            return Test::Holds(counted(says, 1));
-        }
-    }
-    let mut over = None;
-    for (event, says) in reported(e) {
-        // A log without times may be of now.
-        let Some(age) = past(e, event) else {
-            let value = Quantity::new(f64::from(event.count), Unit::Events);
-            return Test::Holds(Fact { source: event.source(), ..read(e, says, value) });
-        };
-        over = over.or(Some(format!("{says}; that was {age}, and nothing tells whether it is over")));
-    }
-    if let Some(over) = over {
-        return Test::Unknown(over);
-    }
-    if gpu.cards.iter().any(|c| c.ecc.volatile_uncorrected.is_some()) {
-        return Test::Fails(fine(e));
-    }
-    Test::Unknown(if gpu.cards.is_empty() { NO_CARDS } else { "the cards do not count memory errors" }.into())
-}
-
-/// What the kernel's log says of broken cards.
-fn reported<'a>(e: &Evidence<'a>) -> impl Iterator<Item = (&'a LogEvent, String)> {
-    let events = &e.observed.log.events;
-    let lost = events.iter().filter(|event| event.meaning == Meaning::GpuLost);
-    let lost = lost.map(|event| (event, format!("a GPU no longer answers on its bus: {}", event.excerpt)));
-    let xids = events.iter().filter(|event| event.meaning == Meaning::Xid).filter_map(|event| {
-        let xid = Xid::of(event.number?).filter(|xid| xid.fault == XidFault::Hardware)?;
-        Some((event, format!("the driver reported Xid {}: {}", xid.number, xid.meaning)))
+    let others = now.iter().filter(|sign| sign.says != worst.says).take(MOST_TOLD);
+    w = others.fold(w.requires(Test::Holds(worst.fact.clone())), |w, sign| {
+        w.supports(Test::Holds(sign.fact.clone()))
     });
-    lost.chain(xids)
+    if worst.gravity < Some(Gravity::Reset) {
+        w = w.at_most_likely(UNSURE);
+    }
+    w.conclude(worst.says.clone(), impact)
 }
 
-fn fine(e: &Evidence<'_>) -> Fact {
-    read(e, "no card has uncorrected memory errors or a row it could not replace", Ratio(0.0))
+/// Other signs that are told beside the worst.
+const MOST_TOLD: usize = 4;
+/// How sure a line makes that may be the card's, the driver's or the process's.
+const UNSURE: f64 = 0.5;
+
+/// Nothing serious is reported of now: that is clean only where memory errors are counted, and nothing hints at one.
+fn none_now(e: &Evidence<'_>, signs: &[Sign]) -> Test {
+    let mine = || signs.iter().filter(|sign| !sign.elsewhere);
+    let is_serious = |sign: &&Sign| sign.gravity >= Some(Gravity::Suspect);
+    if let Some((sign, age)) = mine().filter(is_serious).find_map(|s| Some((s, s.age.as_ref()?))) {
+        return Test::Unknown(format!("{}; that was {age}, and nothing tells whether it is over", sign.says));
+    }
+    let fresh = || mine().filter(|sign| sign.age.is_none());
+    if let Some(sign) = fresh().find(|sign| sign.gravity.is_none()) {
+        return Test::Unknown(format!("{}: NVIDIA's catalogue of Xids tells what it stands for", sign.says));
+    }
+    if let Some(sign) = fresh().find(|sign| sign.wear) {
+        return Test::Unknown(format!("{}: that fits a failing card and proves none", sign.says));
+    }
+    let gpu = &e.observed.gpu;
+    let own = fresh().find(|sign| sign.own_doing);
+    if gpu.cards.iter().any(|c| c.ecc.volatile_uncorrected.is_some()) {
+        let mut says = "no card has uncorrected memory errors or a row it could not replace".to_owned();
+        if let Some(own) = own {
+            says = format!("{}; {says}", own.says);
+        }
+        return Test::Fails(read(e, says, Ratio(0.0)));
+    }
+    let why = if gpu.cards.is_empty() { no_cards(e) } else { "the cards do not count memory errors" };
+    Test::Unknown(own.map_or(why.to_owned(), |own| format!("{}; {why}", own.says)))
 }
 
 #[cfg(test)]
@@ -153,8 +141,89 @@ mod tests {
         let lost = with("NVRM: Xid (PCI:0000:19:00): 79, pid=1234, GPU has fallen off the bus.\n");
         assert_eq!(lost.outcome, Outcome::Confirmed, "{lost:#?}");
         assert!(lost.says.contains("Xid 79"), "{}", lost.says);
-        // Scenario F44: an illegal access of the application's own making.
-        assert_eq!(with("NVRM: Xid (PCI:0000:19:00): 31, pid=1234, MMU Fault\n").outcome, Outcome::RuledOut);
+        // Scenario F44: an illegal access of the application's own making; it is ruled out and told.
+        let own = with("NVRM: Xid (PCI:0000:19:00): 31, pid=1234, name=python3, MMU Fault\n");
+        assert_eq!(own.outcome, Outcome::RuledOut);
+        assert!(own.against[0].says.contains("Xid 31"), "{own:#?}");
+        assert!(own.against[0].says.contains("the process's own doing, here of python3"), "{own:#?}");
+    }
+
+    #[test]
+    fn what_needs_a_reset_confirms_whoever_is_at_fault() {
+        for line in [
+            "Xid (PCI:0000:19:00): 119, pid=599, name=VLLM, Timeout after 6s of waiting for RPC response",
+            "Xid (PCI:0000:19:00): 140, Unrecovered ECC error",
+            "Xid (PCI:0000:19:00): 62, pid=1, 2027(2d50) 8503ffff 00000000",
+            "Xid (PCI:0000:19:00): 149, NETIR_LINK_EVT Fatal XC0 i0 Link 05",
+            "Xid (PCI:0000:19:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)",
+        ] {
+            assert_eq!(log(&format!("NVRM: {line}\n")).judge(&CAUSE).outcome, Outcome::Confirmed, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_number_nobody_knows_and_worn_memory_leave_it_open_and_are_told() {
+        for (number, words) in [(171, "not known here"), (63, "marked for replacement"), (92, "corrected")] {
+            let given = log(&format!("NVRM: Xid (PCI:0000:19:00): {number}, x\n"));
+            let j = given.judge(&CAUSE);
+            assert_eq!(j.outcome, Outcome::CannotTell, "{j:#?}");
+            assert!(j.missing[0].contains(words), "{j:#?}");
+            let notes = given.verdict().notes;
+            assert!(notes.iter().any(|note| note.contains(&format!("Xid {number}"))), "{notes:#?}");
+        }
+    }
+
+    #[test]
+    fn of_several_the_worst_is_the_headline() {
+        let line = |number| format!("NVRM: Xid (PCI:0000:19:00): {number}, x\n");
+        let j = log(&[63, 48, 94].map(line).concat()).judge(&CAUSE);
+        assert!(j.says.contains("Xid 48"), "{}", j.says);
+        assert!(j.facts_for.iter().any(|fact| fact.says.contains("Xid 94")), "{j:#?}");
+        assert!(log(&[31, 94, 79].map(line).concat()).judge(&CAUSE).says.contains("Xid 79"));
+    }
+
+    #[test]
+    fn a_card_this_server_does_not_have_is_a_note() {
+        let card =
+            || Card::h100().at_slot("00000000:00:06.0").errors(0, 0).busy(0.9, 1755.0, ClockReasons(0));
+        let with = |lines: &str| {
+            Given::vllm("0.28.0").on_gpu().gauge(RequestsRunning, 8.0).cards(&[card()]).log(lines)
+        };
+        let theirs = "NVRM: Xid (PCI:0000:19:00): 79, GPU has fallen off the bus.\n";
+        let j = with(theirs).judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::RuledOut, "{j:#?}");
+        let notes = with(theirs).verdict().notes;
+        assert!(
+            notes.iter().any(|n| n.contains("0000:19:00") && n.contains("none of the cards")),
+            "{notes:#?}"
+        );
+        // The same number of the server's own card, behind it.
+        let both = format!("{theirs}NVRM: Xid (PCI:0000:00:06): 79, GPU has fallen off the bus.\n");
+        assert_eq!(with(&both).judge(&CAUSE).outcome, Outcome::Confirmed);
+        // A card that fell off is in no list any more: where the server died, it may have been its own.
+        let died = with(theirs).log("EngineDeadError: EngineCore encountered an issue\n");
+        assert_eq!(died.judge(&CAUSE).outcome, Outcome::Confirmed);
+    }
+
+    #[test]
+    fn a_fatal_error_of_the_cards_link_confirms_and_one_of_a_disk_is_none_of_it() {
+        let error =
+            |of: &str| log(&format!("{of}: PCIe Bus Error: severity=Uncorrectable (Fatal), type=x\n"));
+        assert_eq!(error("nvidia 0000:00:06.0").judge(&CAUSE).outcome, Outcome::Confirmed);
+        assert_eq!(error("nvme 0000:02:00.0").judge(&CAUSE).outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn a_switch_that_failed_confirms_for_a_group_and_is_likely_for_one_gpu_alone() {
+        let line = "nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 20034, Fatal, Link 32 LTSSM Fault Up\n";
+        let of = |n: u32| log(line).flags(&format!("--tensor-parallel-size {n}")).judge(&CAUSE).outcome;
+        assert_eq!((of(4), of(1)), (Outcome::Confirmed, Outcome::Likely));
+    }
+
+    #[test]
+    fn what_else_the_kernel_complains_of_is_a_note() {
+        let notes = log("INFO: task python3:4711 blocked for more than 122 seconds.\n").verdict().notes;
+        assert!(notes.iter().any(|note| note.contains("python3:4711")), "{notes:#?}");
     }
 
     /// The window of the tests begins on Tuesday, 14 November 2023, at 22:13:20 UTC.
@@ -184,6 +253,8 @@ mod tests {
         let with_dates = |line: &str| log(&format!("{line} NVRM: Xid (PCI:0000:19:00): 79\n")).judge(&CAUSE);
         is_only_consistent(&with_dates("[Sat Nov 11 20:00:00 2023]"), "3 days before the window");
         is_only_consistent(&with_dates("Nov 11 20:00:00 node kernel:"), "3 days before the window");
+        let notes = log("2023-11-11T20:00:00Z NVRM: Xid (PCI:0000:19:00): 79\n").verdict().notes;
+        assert!(notes.iter().any(|n| n.contains("Xid 79") && n.contains("3 days before")), "{notes:#?}");
         // Yesterday evening by a clock whose zone nobody knows may have been this morning.
         assert_eq!(with_dates("[Mon Nov 13 23:00:00 2023]").outcome, Outcome::Confirmed);
         // The last one counts.

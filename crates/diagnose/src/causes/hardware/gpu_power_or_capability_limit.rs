@@ -1,7 +1,7 @@
 //! The card is held below what it was sold for: by a setting, by the power supply, or because it is only a slice.
 
+use intriage_case::Ratio;
 use intriage_case::gpu::ClockReasons;
-use intriage_case::{Fact, Ratio};
 
 use super::cards::{Working, read, slower_impact, working};
 use crate::causes::shared::on_cpu;
@@ -63,7 +63,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     };
     let (test, says) = match held {
         Err(why) => (Test::Unknown(why.clone()), String::new()),
-        Ok(None) => (Test::Fails(unheld(e)), String::new()),
+        Ok(None) => (unheld(e, cards.as_deref().unwrap_or_default()), String::new()),
         Ok(Some(held)) => (Test::Holds(read(e, held.fact, held.speed)), held.says),
     };
     Weighing::new().refuted_by(on_cpu(e)).requires(test).conclude(says, slower_impact(e, speed))
@@ -114,8 +114,26 @@ fn holds(e: &Evidence<'_>, card: &Working<'_>) -> Option<Held> {
     None
 }
 
-fn unheld(e: &Evidence<'_>) -> Fact {
-    read(e, "no card is held below its own limits by a setting, and none is braked", Ratio(0.0))
+/// No card is seen to be held: clean where each runs at its clock, or where something tells what holds it.
+fn unheld(e: &Evidence<'_>, cards: &[Working<'_>]) -> Test {
+    for card in cards {
+        let name = card.name();
+        let Some((now, most)) = card.clocks() else {
+            return Test::Unknown(format!("the SM clock of {name} under load, or its highest, was not told"));
+        };
+        let fast = now.get() >= e.limit(Limit::ClockDrop) * most.get();
+        let told = |reasons| card.load.held_by(reasons).is_some();
+        let limits = card.card.power_limits;
+        let own_limit = limits.enforced.zip(limits.default).is_some_and(|(limit, default)| limit >= default);
+        let capped = told(ClockReasons::POWER_CAP) || own_limit;
+        let explained = capped && told(ClockReasons::CLOCKS_SETTING) && told(ClockReasons::POWER_BRAKE);
+        if !fast && !explained {
+            return Test::Unknown(format!(
+                "{name} runs below its clock, and no tool said whether a setting or the power supply holds it (nvidia-smi -q -d PERFORMANCE does)"
+            ));
+        }
+    }
+    Test::Fails(read(e, "no card is held below its own limits by a setting, and none is braked", Ratio(0.0)))
 }
 
 #[cfg(test)]
@@ -150,6 +168,25 @@ mod tests {
         // Scenario H09: the cap bit all the time, at the limit the card was sold with.
         let capped = Card::h100().busy(0.99, 1500.0, ClockReasons::POWER_CAP);
         assert_eq!(busy().cards(&[capped]).judge(&CAUSE).outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn a_slow_card_whose_reasons_nobody_told_is_not_cleared() {
+        let table = |clock: u32, reasons: &str, cells: &str| {
+            let header = format!(
+                "index, utilization.gpu [%], clocks.current.sm [MHz], clocks.max.sm [MHz]{reasons}\n"
+            );
+            let row = format!("0, 98 %, {clock} MHz, 1980 MHz{cells}\n");
+            busy().smi_csv(&format!("{header}{}", row.repeat(4))).judge(&CAUSE).outcome
+        };
+        let some = ", clocks_event_reasons.hw_thermal_slowdown, clocks_event_reasons.sw_power_cap";
+        assert_eq!(table(1200, some, ", Active, Not Active"), Outcome::CannotTell);
+        assert_eq!(table(1200, "", ""), Outcome::CannotTell);
+        assert_eq!(table(1965, "", ""), Outcome::RuledOut, "at its clock nothing holds it");
+        let braked = ", clocks_event_reasons.hw_power_brake_slowdown";
+        assert_eq!(table(1200, braked, ", Active"), Outcome::Confirmed);
+        let mask = ", clocks_throttle_reasons.active";
+        assert_eq!(table(1200, mask, ", 0x0000000000000040"), Outcome::RuledOut, "heat alone holds it");
     }
 
     #[test]

@@ -68,7 +68,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     });
     let card = match &hottest {
         Ok(Some(card)) => Ok(card),
-        Ok(None) => Err(super::cards::NO_CARDS),
+        Ok(None) => Err(super::cards::no_cards(e)),
         Err(why) => Err(why.as_str()),
     };
     let speed = card.ok().and_then(Working::clocks).and_then(|(now, most)| Ratio::of(now.get(), most.get()));

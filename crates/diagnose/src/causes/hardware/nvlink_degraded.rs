@@ -2,7 +2,7 @@
 
 use intriage_case::{Quantity, Ratio, Seconds, Unit};
 
-use super::cards::{NO_CARDS, read};
+use super::cards::{no_cards, read};
 use crate::causes::gpus::serves_alone;
 use crate::causes::shared::on_cpu;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
@@ -77,7 +77,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
 fn links(e: &Evidence<'_>) -> Test {
     let gpu = &e.observed.gpu;
     if gpu.cards.is_empty() {
-        return Test::Unknown(NO_CARDS.into());
+        return Test::Unknown(no_cards(e).into());
     }
     if gpu.cards.iter().all(|c| c.nvlinks.is_empty()) {
         return Test::Unknown("no card told of its NVLinks (nvidia-smi -q does not; `--host` does)".into());

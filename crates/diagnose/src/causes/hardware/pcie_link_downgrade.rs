@@ -61,9 +61,11 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 const LANE: [f64; 6] = [0.25e9, 0.5e9, 0.985e9, 1.969e9, 3.938e9, 7.563e9];
 
 struct Slow<'a> {
-    card: Working<'a>,
+    card: &'a Working<'a>,
     generation: (u32, u32),
     lanes: (u32, u32),
+    /// Whether it was seen often enough to be sure.
+    watched: bool,
 }
 
 impl Slow<'_> {
@@ -89,15 +91,21 @@ fn carries(generation: u32, lanes: u32) -> f64 {
 }
 
 fn judge(e: &Evidence<'_>) -> Judgement {
-    let slow = working(e).map(|cards| fullest(cards.into_iter().filter_map(|card| slow(e, card))));
-    let speed = match &slow {
-        Ok(Some(slow)) => Ratio::of(slow.ceilings().0, slow.ceilings().1).unwrap_or(Ratio(1.0)),
-        _ => Ratio(1.0),
+    let cards = working(e);
+    let slow = fullest(cards.iter().flatten().filter_map(|card| slow(e, card)));
+    let speed = slow.as_ref().and_then(|slow| Ratio::of(slow.ceilings().0, slow.ceilings().1));
+    let link = match (&cards, &slow) {
+        (Err(why), _) => Test::Unknown(why.clone()),
+        (_, Some(slow)) => Test::Holds(read(e, format!("under load {}", slow.says()), Ratio(1.0))),
+        (Ok(cards), None) => whole(e, cards),
     };
-    let mut w = Weighing::new().refuted_by(on_cpu(e)).requires(is_slow(e, slow.as_ref()));
+    let mut w = Weighing::new().refuted_by(on_cpu(e)).requires(link);
     let mut says = String::new();
-    if let Ok(Some(slow)) = &slow {
+    if let Some(slow) = &slow {
         says = slow.says();
+        if !slow.watched {
+            w = w.at_most_likely(0.5);
+        }
         w = match slow.used() {
             Some((rate, share)) => {
                 let gbs = rate.0.get() / 1e9;
@@ -114,7 +122,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
                 .at_most_likely(0.5),
         };
     }
-    w.conclude(says, slower_impact(e, speed))
+    w.conclude(says, slower_impact(e, speed.unwrap_or(Ratio(1.0))))
 }
 
 /// Of several slow links the one that is used most; one whose use nobody counted comes before an idle one.
@@ -123,27 +131,46 @@ fn fullest<'a>(slow: impl Iterator<Item = Slow<'a>>) -> Option<Slow<'a>> {
     slow.reduce(|a, b| if used(&b) > used(&a) { b } else { a })
 }
 
-/// A card whose link is slower than it could be although the card works.
-fn slow<'a>(e: &Evidence<'a>, card: Working<'a>) -> Option<Slow<'a>> {
-    let generation = (card.load.pcie_generation?, card.card.pcie_generation.most?);
-    let lanes = (card.load.pcie_width?, card.card.pcie_width.most?);
-    let enough = card.load.samples as f64 >= e.limit(Limit::LoadedSamples);
-    let is_slow = lanes.0 < lanes.1 || (enough && generation.0 < generation.1);
-    is_slow.then_some(Slow { card, generation, lanes })
+/// A card whose link is slower than it could be although the card works. A link needs a moment to speed up when work
+/// comes: few looks show that it did not only where the card was busy throughout.
+fn slow<'a>(e: &Evidence<'_>, card: &'a Working<'a>) -> Option<Slow<'a>> {
+    let (load, stands) = (&card.load, card.card);
+    let lanes = (load.pcie_width.or(stands.pcie_width.now)?, stands.pcie_width.most?);
+    let most = stands.pcie_generation.most?;
+    let watched = load.samples as f64 >= e.limit(Limit::LoadedSamples) && load.pcie_generation.is_some();
+    let full = |util: Option<Ratio>| util.is_some_and(|u| u.get() >= e.limit(Limit::GpuBusyHigh));
+    let reached = if watched { load.pcie_generation } else { reached(card) };
+    if lanes.0 < lanes.1 {
+        return Some(Slow { card, generation: (reached?, most), lanes, watched: true });
+    }
+    let busy = watched || full(stands.util) || (load.pcie_generation.is_some() && full(load.util));
+    let generation = (reached.filter(|now| busy && *now < most)?, most);
+    Some(Slow { card, generation, lanes, watched })
 }
 
-fn is_slow(e: &Evidence<'_>, slow: Result<&Option<Slow<'_>>, &String>) -> Test {
-    match slow {
-        Err(why) => Test::Unknown(why.clone()),
-        Ok(Some(slow)) => Test::Holds(read(e, format!("under load {}", slow.says()), Ratio(1.0))),
-        Ok(None) => {
-            let known = e.observed.gpu.cards.iter().any(|c| c.pcie_width.both().is_some());
-            if !known {
-                return Test::Unknown("the cards do not tell their PCIe link".into());
-            }
-            Test::Fails(read(e, "under load every PCIe link has its full generation and lanes", Ratio(1.0)))
+/// The highest generation the link was seen at, at work or not.
+fn reached(card: &Working<'_>) -> Option<u32> {
+    card.load.pcie_generation.max(card.card.pcie_generation.now)
+}
+
+/// No link is seen to be slow: well where each was seen at its best, else nobody knows.
+fn whole(e: &Evidence<'_>, cards: &[Working<'_>]) -> Test {
+    for working in cards {
+        let Working { card, load } = working;
+        let name = format!("GPU {}", card.index);
+        let (Some(most), Some(lanes)) = (card.pcie_generation.most, card.pcie_width.most) else {
+            return Test::Unknown(format!("{name} does not tell its PCIe link at its best"));
+        };
+        // At its best at any time is whole; below it an idle link may only save power.
+        let reached = reached(working);
+        let width = load.pcie_width.max(card.pcie_width.now);
+        if reached.is_none_or(|now| now < most) || width.is_none_or(|now| now < lanes) {
+            return Test::Unknown(format!(
+                "the PCIe link of {name} was not seen long enough under load: it may only save power"
+            ));
         }
     }
+    Test::Fails(read(e, "every PCIe link was seen at its full generation with all lanes", Ratio(1.0)))
 }
 
 #[cfg(test)]
@@ -197,6 +224,23 @@ mod tests {
     fn uncounted_traffic_leaves_it_likely() {
         let j = tensor_parallel_over_pcie().cards(&[card(3, 8, None)]).judge(&CAUSE);
         assert_eq!((j.outcome, j.confidence), (Outcome::Likely, 0.5));
+    }
+
+    #[test]
+    fn one_look_at_a_busy_card_makes_a_low_generation_likely_and_at_a_hardly_busy_one_leaves_it_open() {
+        let looked = |util: &str, generation: u32| {
+            let text = format!(
+                "GPU 00000000:00:06.0\n    Product Name : NVIDIA H200\n            PCIe Generation\n                Max : 5\n                Current : {generation}\n            Link Width\n                Max : 16x\n                Current : 16x\n    Utilization\n        GPU : {util} %\n"
+            );
+            tensor_parallel_over_pcie().smi_q_text(&text).judge(&CAUSE)
+        };
+        for generation in 1..5 {
+            let j = looked("98", generation);
+            assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+            assert!(j.says.contains(&format!("Gen{generation} x16 instead of Gen5 x16")), "{}", j.says);
+            assert_eq!(looked("3", generation).outcome, Outcome::CannotTell);
+        }
+        assert_eq!(looked("3", 5).outcome, Outcome::RuledOut, "at its best at any time is whole");
     }
 
     #[test]
