@@ -16,6 +16,7 @@ mod lmdeploy;
 mod log;
 mod model;
 mod observed;
+mod ollama;
 mod port;
 mod scrapes;
 mod sglang;

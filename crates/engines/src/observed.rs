@@ -173,7 +173,7 @@ fn read_as(dialect: &Dialect, case: &Case, parsed: &[(Millis, Exposition<'_>)], 
             from_json(dialect, &value, &Source::Endpoint { path: path.to_owned() }, config);
         }
     }
-    let (logs, earlier) = by_release(case, observed.identity.version.as_ref());
+    let (logs, earlier) = by_release(dialect.engine, case, observed.identity.version.as_ref());
     observed.log = read_logs(Some(dialect), logs.iter().copied(), known, config);
     observed.before = earlier.last().map(|(version, log)| {
         let mut config = Config::default();
@@ -206,13 +206,14 @@ fn read_as(dialect: &Dialect, case: &Case, parsed: &[(Millis, Exposition<'_>)], 
 
 /// The logs of this release (and those that name none), and those of another one, the newest last.
 fn by_release<'a>(
+    engine: Engine,
     case: &'a Case,
     running: Option<&Version>,
 ) -> (Vec<&'a LogText>, Vec<(Version, &'a LogText)>) {
     let (mut now, mut earlier) = (Vec::new(), Vec::new());
     for log in &case.logs {
-        match (version_of_log(log), running) {
-            (Some(version), Some(running)) if version.cmp(running).is_ne() => earlier.push((version, log)),
+        match (version_of_log(engine, log), running) {
+            (Some((version, _)), Some(running)) if version.cmp(running).is_ne() => earlier.push((version, log)),
             _ => now.push(log),
         }
     }
