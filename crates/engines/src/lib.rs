@@ -27,15 +27,16 @@ mod vllm;
 
 pub use config::{
     Asked, Config, ConfigAnswer, ConfigRow, ConfigTable, Launch, ManifestError, ManifestTexts, Passage,
-    Place, RowVerdict, Said, Setting, SettingValue, Start, Stated, Variable, Word, Writing, manifest_texts,
-    read_manifest,
+    Place, RowVerdict, Said, Setting, SettingValue, Start, Stated, Variable, Word, Writing,
+    manifest_texts, read_manifest,
 };
 pub use detect::{Identity, recognise};
 pub use dialect::{Availability, Dialect, Engine, Flag, FlagValue, How, LogValue, MetricRow, dialect};
 pub use gpu::{GpuReadings, GpuText, UnderLoad, recognise_gpu_text};
 pub use log::{
     Field, LogClock, LogEvent, LogKind, LogReadings, LogSeries, LogTime, Meaning, Numbered, Periodic,
-    Reading, Signature, Wording, Xid, XidFault, kernel_record, log_texts, periodic_lines, signatures,
+    Reading, Signature, StartLine, StartPart, Wording, Xid, XidFault, kernel_record, log_texts,
+    periodic_lines, signatures, start_lines,
 };
 pub use model::{Model, read_model};
 pub use observed::{Before, Instance, Observed, Track, TrackData, read};

@@ -78,7 +78,11 @@ pub(crate) fn ask(
 ) -> Heard {
     let mut heard = Heard::default();
     if let Some(line) = &case.command_line {
-        from_command_line(dialect, &words(line), Asked::Flags, |_| Source::CommandLine, config);
+        let words = words(line);
+        from_command_line(dialect, &words, Asked::Flags, |_| Source::CommandLine, config);
+        if lists_all(&words) {
+            config.tell();
+        }
     }
     if let Some(process) = host.and_then(|host| serving(dialect.engine, host, &case.target.name, notes)) {
         let file = format!("/proc/{}/cmdline", process.pid);
@@ -87,7 +91,13 @@ pub(crate) fn ask(
         from_command_line(dialect, &line, Asked::Process, source, config);
         let source = |name: &str| Source::Environment { name: name.to_owned() };
         from_environment(dialect, &process.environment, Asked::Environment, source, config);
-        heard.process = Some(Process { file, words: line });
+        let process = Process { file, words: line };
+        if lists_all(&process.words)
+            && (config.has_asked(Asked::Process) || process.is_engine(dialect.engine))
+        {
+            config.tell();
+        }
+        heard.process = Some(process);
     }
     (heard.meant, heard.left_out) = meant(dialect.engine, case, models, notes);
     let Some(meant) = &heard.meant else { return heard };
@@ -101,6 +111,11 @@ pub(crate) fn ask(
     let source = |name: &str| meant.source(at(name).unwrap_or_default());
     from_environment(dialect, &pairs, Asked::ManifestVariable, source, config);
     heard
+}
+
+/// Whether the words are all there is: a file of settings may hold more.
+fn lists_all(words: &[String]) -> bool {
+    !words.is_empty() && !words.iter().any(|word| word == "--config" || word.starts_with("--config="))
 }
 
 /// Adds the flags of a command line. Of one given twice the last counts, as with every engine's parser.
