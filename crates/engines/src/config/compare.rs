@@ -5,7 +5,7 @@ use intriage_case::Source;
 use super::asked::Heard;
 use super::beside::{replaced, start, variables, version};
 use super::meant::Meant;
-use super::plain::plain;
+use super::plain::{plain, tidy};
 use super::table::{ConfigRow, ConfigTable, RowVerdict, Said};
 use super::verdict::{Known, beaten_by, judge};
 use super::{Asked, Config, Setting, Stated, in_use};
@@ -37,9 +37,10 @@ pub(crate) fn compare(
         let default = default(config, defaults, flag.setting);
         rows.extend(row(dialect, observed, heard, flag.setting, name, default));
     }
-    let (others, not_compared) =
+    let (others, mut not_compared) =
         meant.map(|meant| plain(dialect, meant, heard.process.as_ref())).unwrap_or_default();
     rows.extend(others);
+    not_compared.extend_from_slice(&heard.not_compared);
     // A variable that is stale is told once: with what it sets, where that is known.
     let told: Vec<&str> = dialect
         .variables
@@ -58,7 +59,7 @@ pub(crate) fn compare(
         manifest: meant.map(|m| m.file().to_owned()),
         overrides: meant.map(Meant::overrides).unwrap_or_default(),
         left_out: heard.left_out.clone(),
-        not_compared,
+        not_compared: tidy(not_compared),
         start: meant.and_then(|m| start(observed, m)),
         rows,
     }
