@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use intriage_case::{Case, LogText};
+use intriage_case::{Case, LogText, Source};
 use serde_json::Value;
 
 use crate::dialect::{Dialect, Engine, dialect};
@@ -16,6 +16,8 @@ pub struct Identity {
     pub engine: Option<Engine>,
     /// Its release, where the server or its log said so.
     pub version: Option<Version>,
+    /// Who said so.
+    pub version_from: Option<Source>,
     /// The oldest release its metrics allow; a fallback where `version` is unknown.
     pub at_least: Option<Version>,
     /// Models served, by the names clients use.
@@ -39,7 +41,8 @@ pub(crate) fn detect(case: &Case, last: Option<&Exposition<'_>>) -> Identity {
         .or_else(|| case.manifests.iter().find_map(|m| by_command_line(&m.text)));
     let mut identity = Identity { engine, ..Identity::default() };
     let Some(engine) = engine else { return identity };
-    identity.version = version_from_endpoints(engine, case).or_else(|| version_from_logs(case));
+    let said = version_from_endpoints(engine, case).or_else(|| version_from_logs(engine, case));
+    (identity.version, identity.version_from) = said.unzip();
     identity.at_least = last.and_then(|s| oldest_possible(dialect(engine), s));
     identity.models = models(case, last);
     identity
@@ -75,31 +78,48 @@ fn by_endpoints(case: &Case) -> Option<Engine> {
     }
 }
 
+/// The engine a command line, an image or a manifest names.
 pub(crate) fn by_command_line(line: &str) -> Option<Engine> {
-    const MARKS: [(&str, Engine); 7] = [
+    const MARKS: [(&str, Engine); 10] = [
         ("vllm", Engine::Vllm),
         ("sglang", Engine::Sglang),
         ("text-generation-launcher", Engine::Tgi),
+        ("text-generation-inference", Engine::Tgi),
         ("trtllm", Engine::TensorRtLlm),
         ("llama-server", Engine::LlamaCpp),
+        // The project's own image, in all its flavours.
+        ("llama.cpp:server", Engine::LlamaCpp),
         ("lmdeploy", Engine::Lmdeploy),
+        ("ollama", Engine::Ollama),
         ("dynamo", Engine::Dynamo),
     ];
     MARKS.into_iter().find(|(mark, _)| line.contains(mark)).map(|(_, engine)| engine)
 }
 
-/// A server that never came up leaves only its log.
+/// A server that never came up leaves only its log. What an engine says of itself counts first: a traceback of one may
+/// run through the packages of another.
 fn by_logs(case: &Case) -> Option<Engine> {
-    const MARKS: [(&str, Engine); 9] = [
+    const MARKS: [(&str, Engine); 18] = [
         ("LLM engine (v", Engine::Vllm),
         ("vLLM API server version ", Engine::Vllm),
-        ("vllm", Engine::Vllm),
-        ("sglang", Engine::Sglang),
+        ("server_args=ServerArgs(", Engine::Sglang),
         ("text_generation_launcher", Engine::Tgi),
-        ("tensorrt_llm", Engine::TensorRtLlm),
         ("[TRT-LLM]", Engine::TensorRtLlm),
         ("[TensorRT-LLM]", Engine::TensorRtLlm),
+        // Ollama before llama.cpp: it runs it, and its log holds those lines, too.
+        ("source=routes.go:", Engine::Ollama),
+        ("msg=\"starting llama server\"", Engine::Ollama),
+        ("msg=\"starting runner\"", Engine::Ollama),
         ("llama_server", Engine::LlamaCpp),
+        ("load_model: loading model '", Engine::LlamaCpp),
+        ("srv    load_model: ", Engine::LlamaCpp),
+        ("llama_model_loader: ", Engine::LlamaCpp),
+        // SGLang uses parts of vLLM, and never the other way round.
+        ("sglang/srt", Engine::Sglang),
+        ("sglang", Engine::Sglang),
+        ("vllm", Engine::Vllm),
+        ("tensorrt_llm", Engine::TensorRtLlm),
+        ("lmdeploy", Engine::Lmdeploy),
     ];
     MARKS
         .into_iter()
@@ -107,9 +127,10 @@ fn by_logs(case: &Case) -> Option<Engine> {
         .map(|(_, engine)| engine)
 }
 
-fn version_from_endpoints(engine: Engine, case: &Case) -> Option<Version> {
-    let text_at = |path: &str, field: &str| -> Option<Version> {
-        Version::parse(json(case, path)?.get(field)?.as_str()?)
+fn version_from_endpoints(engine: Engine, case: &Case) -> Option<(Version, Source)> {
+    let text_at = |path: &str, field: &str| -> Option<(Version, Source)> {
+        let version = Version::parse(json(case, path)?.get(field)?.as_str()?)?;
+        Some((version, Source::Endpoint { path: path.to_owned() }))
     };
     match engine {
         Engine::LlamaCpp => text_at("/props", "build_info"),
@@ -117,22 +138,38 @@ fn version_from_endpoints(engine: Engine, case: &Case) -> Option<Version> {
             text_at("/server_info", "version").or_else(|| text_at("/get_server_info", "version"))
         }
         Engine::Tgi => text_at("/info", "version"),
+        Engine::Ollama => text_at("/api/version", "version"),
         _ => text_at("/version", "version"),
     }
 }
 
 /// Of logs of several releases the newest one's is the one that runs.
-fn version_from_logs(case: &Case) -> Option<Version> {
-    case.logs.iter().filter_map(version_of_log).max()
+fn version_from_logs(engine: Engine, case: &Case) -> Option<(Version, Source)> {
+    let found = case.logs.iter().filter_map(|log| version_of_log(engine, log));
+    found.max_by(|(a, _), (b, _)| a.cmp(b))
 }
 
-/// vLLM writes `(v0.32.0) with config`; before that `vLLM API server version 0.11.0`, or a banner with `version 0.32.0`.
-/// Of several starts the last one counts.
-pub(crate) fn version_of_log(log: &LogText) -> Option<Version> {
-    ["LLM engine (v", "vLLM API server version ", "  version "].into_iter().find_map(|mark| {
-        let (_, rest) = log.text.rsplit_once(mark)?;
-        Version::parse(rest.split([')', ' ', '\n']).next()?)
-    })
+/// What stands directly before the release in a start's lines, by engine.
+const RELEASES: [(Engine, &str); 5] = [
+    (Engine::Vllm, "LLM engine (v"),
+    (Engine::Vllm, "vLLM API server version "),
+    (Engine::Vllm, "█  version "),
+    (Engine::LlamaCpp, "build: "),
+    (Engine::Ollama, " (version "),
+];
+
+/// The release a log names, and where. Of several starts the last one counts.
+pub(crate) fn version_of_log(engine: Engine, log: &LogText) -> Option<(Version, Source)> {
+    let text = &log.text;
+    let last = |mark: &str| text.rfind(mark).map(|at| at + mark.len());
+    let marks = RELEASES.iter().filter(|(of, _)| *of == engine).map(|(_, mark)| *mark);
+    // A runtime that writes JSON has the banner's blocks escaped.
+    let at =
+        marks.filter_map(last).max().or_else(|| last("  version ").filter(|_| engine == Engine::Vllm))?;
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
+    let release = text[at..].split(|c: char| !is_part(c)).next()?;
+    let line = u32::try_from(text[..at].matches('\n').count() + 1).unwrap_or(u32::MAX);
+    Some((Version::parse(release)?, Source::Log { file: log.name.clone(), line }))
 }
 
 /// The newest "since" among the metrics seen.
@@ -191,6 +228,66 @@ mod tests {
             let identity = detect(&Case { logs: vec![log], ..Case::default() }, None);
             assert_eq!(identity.engine, Some(Engine::Vllm));
             assert_eq!(identity.version.unwrap().to_string(), "0.11.0");
+            let from = Source::Log { file: "server.log".into(), line: 2 };
+            assert_eq!(identity.version_from, Some(from));
         }
+    }
+
+    fn of_log(text: &str) -> (Option<Engine>, Option<String>) {
+        let log = LogText { name: "server.log".into(), text: text.into() };
+        let identity = detect(&Case { logs: vec![log], ..Case::default() }, None);
+        (identity.engine, identity.version.map(|version| version.to_string()))
+    }
+
+    #[test]
+    fn the_last_start_names_the_release_however_far_it_came() {
+        let first = "vLLM API server version 0.8.5\nInitializing a V1 LLM engine (v0.8.5) with config: x\n";
+        let text = format!("{first}INFO  ▄▄ ▄█ █     █     █ ▀▄▀ █  version 0.26.0\n");
+        assert_eq!(of_log(&text).1.as_deref(), Some("0.26.0"));
+        let json = "{\"message\":\"vLLM API server version 0.15.0\"}\n";
+        assert_eq!(of_log(json).1.as_deref(), Some("0.15.0"));
+        assert_eq!(
+            of_log("vLLM API server version 0.6.3.post2.dev76+g51c24c97\n").1.unwrap(),
+            "0.6.3.post2.dev76+g51c24c97"
+        );
+    }
+
+    #[test]
+    fn what_an_engine_says_of_itself_counts_before_the_packages_in_its_tracebacks() {
+        let traceback =
+            "  File \"/usr/lib/python3/site-packages/vllm/model_executor/layers/linear.py\", line 1\n";
+        for (line, engine) in [
+            ("[2025-06-01 10:00:00] server_args=ServerArgs(model_path='m')", Engine::Sglang),
+            (
+                "  File \"/sgl-workspace/sglang/python/sglang/srt/managers/scheduler.py\", line 1",
+                Engine::Sglang,
+            ),
+            ("INFO vLLM API server version 0.15.0", Engine::Vllm),
+            ("no word of anybody", Engine::Vllm),
+        ] {
+            assert_eq!(of_log(&format!("{line}\n{traceback}")).0, Some(engine), "{line}");
+        }
+    }
+
+    #[test]
+    fn llama_cpp_and_ollama_around_it_are_told_apart() {
+        let llama = "build: 5648 (aabbcc) with cc (Ubuntu 11.4.0) for x86_64-linux-gnu\nsrv    load_model: failed to load model, '/models/x.gguf'\n";
+        assert_eq!(of_log(llama), (Some(Engine::LlamaCpp), Some("5648".into())));
+        let ollama = "time=2025-02-12T12:12:03.367Z level=INFO source=routes.go:1237 msg=\"Listening on [::]:11434 (version 0.5.8)\"\nllama_model_loader: loaded meta data\n";
+        assert_eq!(of_log(ollama), (Some(Engine::Ollama), Some("0.5.8".into())));
+        assert_eq!(of_log("msg=\"Listening on\" address=:9100\nbuild: 7 of 9\n").0, None);
+    }
+
+    #[test]
+    fn official_images_are_their_engines() {
+        for (image, engine) in [
+            ("ghcr.io/huggingface/text-generation-inference:3.3.4", Engine::Tgi),
+            ("ghcr.io/ggml-org/llama.cpp:server-cuda", Engine::LlamaCpp),
+            ("vllm/vllm-openai:v0.9.1", Engine::Vllm),
+            ("ollama/ollama", Engine::Ollama),
+        ] {
+            assert_eq!(by_command_line(image), Some(engine), "{image}");
+        }
+        assert_eq!(by_command_line("ghcr.io/ggml-org/llama.cpp:full"), None);
     }
 }

@@ -6,7 +6,7 @@ use intriage_case::Signal;
 
 use crate::config::{VariableChange, VariableRow};
 use crate::{Setting, VersionRange};
-use crate::{dynamo, llamacpp, lmdeploy, sglang, tgi, trtllm, vllm};
+use crate::{dynamo, llamacpp, lmdeploy, ollama, sglang, tgi, trtllm, vllm};
 
 /// The engines intriage knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,6 +25,8 @@ pub enum Engine {
     Lmdeploy,
     /// NVIDIA Dynamo's front end.
     Dynamo,
+    /// Ollama.
+    Ollama,
 }
 
 impl Engine {
@@ -38,6 +40,7 @@ impl Engine {
         Self::LlamaCpp,
         Self::Lmdeploy,
         Self::Dynamo,
+        Self::Ollama,
     ];
 
     /// The key used in tables and output, such as `vllm`.
@@ -97,6 +100,7 @@ pub fn dialect(engine: Engine) -> &'static Dialect {
         Engine::LlamaCpp => &llamacpp::DIALECT,
         Engine::Lmdeploy => &lmdeploy::DIALECT,
         Engine::Dynamo => &dynamo::DIALECT,
+        Engine::Ollama => &ollama::DIALECT,
     }
 }
 

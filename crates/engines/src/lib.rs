@@ -16,6 +16,7 @@ mod lmdeploy;
 mod log;
 mod model;
 mod observed;
+mod ollama;
 mod port;
 mod scrapes;
 mod sglang;
@@ -26,8 +27,8 @@ mod vllm;
 
 pub use config::{
     Asked, Config, ConfigAnswer, ConfigRow, ConfigTable, Launch, ManifestError, ManifestTexts, Passage,
-    Place, RowVerdict, Said, Setting, SettingValue, Start, Stated, Variable, Word, Writing, manifest_texts,
-    read_manifest,
+    Place, RowVerdict, Said, Setting, SettingValue, Start, Stated, Variable, Word, Writing,
+    is_whole_command_line, manifest_texts, read_manifest,
 };
 pub use detect::{Identity, recognise};
 pub use dialect::{Availability, Dialect, Engine, Flag, FlagValue, How, LogValue, MetricRow, dialect};
@@ -36,7 +37,8 @@ pub use gpu::{
 };
 pub use log::{
     Field, LogClock, LogEvent, LogKind, LogReadings, LogSeries, LogTime, Meaning, Numbered, Periodic,
-    Reading, Signature, Wording, Xid, XidFault, kernel_record, log_texts, periodic_lines, signatures,
+    Reading, Signature, StartLine, StartPart, Wording, Xid, XidFault, kernel_record, log_texts,
+    periodic_lines, signatures, start_lines,
 };
 pub use model::{Model, read_model};
 pub use observed::{Before, Instance, Observed, Track, TrackData, read};

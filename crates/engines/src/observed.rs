@@ -172,9 +172,12 @@ fn read_as(dialect: &Dialect, case: &Case, parsed: &[(Millis, Exposition<'_>)], 
     for path in ["/server_info", "/get_server_info", "/props", "/v1/models"] {
         if let Some(value) = case.endpoints.get(path).and_then(|body| serde_json::from_str(body).ok()) {
             from_json(dialect, &value, &Source::Endpoint { path: path.to_owned() }, config);
+            if path.ends_with("server_info") {
+                config.tell();
+            }
         }
     }
-    let (logs, earlier) = by_release(case, observed.identity.version.as_ref());
+    let (logs, earlier) = by_release(dialect.engine, case, observed.identity.version.as_ref());
     observed.log = read_logs(Some(dialect), logs.iter().copied(), known, config);
     observed.before = earlier.last().map(|(version, log)| {
         let mut config = Config::default();
@@ -190,7 +193,8 @@ fn read_as(dialect: &Dialect, case: &Case, parsed: &[(Millis, Exposition<'_>)], 
     from_info_metric(dialect, parsed, config);
     from_tracks(&observed.tracks, config);
     if dialect.engine == Engine::Vllm {
-        vllm::state_defaults(observed, case.command_line.is_some());
+        vllm::state_pool(&mut observed.config);
+        vllm::state_defaults(observed);
     }
     let others = if dialect.engine == Engine::Vllm { vllm::other_defaults(observed) } else { Vec::new() };
     observed.table = compare(dialect, observed, &heard, &others);
@@ -207,13 +211,16 @@ fn read_as(dialect: &Dialect, case: &Case, parsed: &[(Millis, Exposition<'_>)], 
 
 /// The logs of this release (and those that name none), and those of another one, the newest last.
 fn by_release<'a>(
+    engine: Engine,
     case: &'a Case,
     running: Option<&Version>,
 ) -> (Vec<&'a LogText>, Vec<(Version, &'a LogText)>) {
     let (mut now, mut earlier) = (Vec::new(), Vec::new());
     for log in &case.logs {
-        match (version_of_log(log), running) {
-            (Some(version), Some(running)) if version.cmp(running).is_ne() => earlier.push((version, log)),
+        match (version_of_log(engine, log), running) {
+            (Some((version, _)), Some(running)) if version.cmp(running).is_ne() => {
+                earlier.push((version, log))
+            }
             _ => now.push(log),
         }
     }

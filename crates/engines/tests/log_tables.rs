@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use intriage_case::LogText;
-use intriage_engines::{LogReadings, Signature, Version, Wording, log_texts, periodic_lines, signatures};
+use intriage_engines::{
+    LogReadings, Signature, StartLine, Version, Wording, log_texts, periodic_lines, signatures, start_lines,
+};
 
 fn read(line: &str) -> LogReadings {
     LogReadings::of(&LogText { name: "server.log".into(), text: format!("ok\n{line}\nok\n") })
@@ -58,6 +60,33 @@ fn every_wording_says_where_it_was_found() {
             assert!(recording(path).contains(periodic.example), "{periodic:?}");
         }
     }
+    for start in start_lines() {
+        match start.source {
+            Wording::Recording(path) => assert!(recording(path).contains(start.example), "{start:?}"),
+            _ => assert!(start.source.url().is_some(), "{start:?}"),
+        }
+    }
+}
+
+#[test]
+fn every_start_is_told_by_its_example_and_not_by_the_line_that_looks_like_it() {
+    for start in start_lines() {
+        assert!(start.example.contains(start.text), "{start:?}");
+        assert!(!start.not.is_empty() && !start.not.contains(start.text), "{start:?}");
+    }
+}
+
+/// Each recording is of one process: none of its lines begins a second start.
+#[test]
+fn a_recording_holds_one_start() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/recordings");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path().join("server.log");
+        let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
+        let count = |start: &StartLine| text.lines().filter(|line| line.contains(start.text)).count();
+        assert!(start_lines().iter().all(|start| count(start) <= 1), "{}", path.display());
+        assert!(start_lines().iter().any(|start| count(start) == 1), "{}", path.display());
+    }
 }
 
 #[test]
@@ -75,7 +104,8 @@ fn texts_are_long_enough_to_be_searched_for_fast_and_lie_in_one_line() {
 
 #[test]
 fn version_ranges_are_releases_in_order() {
-    for range in signatures().map(|s| s.range).chain(periodic_lines().iter().map(|p| p.range)) {
+    let starts = start_lines().iter().map(|s| s.range);
+    for range in signatures().map(|s| s.range).chain(periodic_lines().iter().map(|p| p.range)).chain(starts) {
         for end in [range.since, range.until] {
             assert!(end.is_empty() || Version::parse(end).is_some(), "{range:?}");
         }

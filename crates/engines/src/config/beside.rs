@@ -19,7 +19,7 @@ pub(super) fn version(observed: &Observed, meant: &Meant) -> Option<ConfigRow> {
     let file = meant.file().to_owned();
     Some(ConfigRow {
         requested: Some(Said { value: value(asked), from: Source::Manifest { file: file.clone(), line } }),
-        resolved: Some(Said { value: value(runs), from: Source::Endpoint { path: "/version".into() } }),
+        resolved: observed.identity.version_from.clone().map(|from| Said { value: value(runs), from }),
         verdict: if differs { RowVerdict::Stale } else { RowVerdict::Agrees },
         says: if differs { format!("{file} names release {asked} and {runs} runs") } else { String::new() },
         ..ConfigRow::named("version")

@@ -4,7 +4,7 @@ use intriage_case::{Case, Millis, Source};
 
 use super::Place;
 use super::choose::{candidates, choose, program_of};
-use super::manifest::{Laid, Launch, Layers};
+use super::manifest::{Laid, Launch, Layers, is_open};
 use super::program::Program;
 use crate::Engine;
 use crate::version::Version;
@@ -62,7 +62,7 @@ impl Meant {
     /// Whether the manifest names every flag itself: no script between, no variable filled in elsewhere, no file of
     /// flags.
     pub(crate) fn is_whole(&self) -> bool {
-        let elsewhere = |text: &str| text.contains('$') || text.starts_with("--config");
+        let elsewhere = |text: &str| is_open(text) || text.starts_with("--config");
         let starts = match self.program {
             Program::Engine(_) => true,
             Program::Image => !self.launch.words.is_empty(),
@@ -125,11 +125,14 @@ pub(super) fn meant(
     (meant, left_out.into_iter().map(|file| name(case, file).to_owned()).collect())
 }
 
-/// A unit is its file; a service or a container is named with the file it begins in.
+/// A unit is its file; a service or a container is named with what it is a part of and the file it begins in.
 fn called(case: &Case, laid: &Laid) -> String {
     let file = laid.files.first().map_or("", |file| name(case, *file));
-    let name = &laid.launch.name;
-    if file == name { name.clone() } else { format!("{name} in {file}") }
+    let name = match &laid.launch.owner {
+        Some(owner) => format!("{} of {owner}", laid.launch.name),
+        None => laid.launch.name.clone(),
+    };
+    if file == name { name } else { format!("{name} in {file}") }
 }
 
 fn name(case: &Case, file: usize) -> &str {

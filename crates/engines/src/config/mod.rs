@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 use intriage_case::Source;
 
 pub use asked::Asked;
+pub use command_line::is_whole_command_line;
 pub use manifest::{
     Launch, ManifestError, ManifestTexts, Passage, Place, Variable, Word, Writing, manifest_texts,
     read_manifest,
@@ -54,6 +55,8 @@ pub struct Config {
     wished: BTreeMap<Setting, Vec<Stated>>,
     /// Values that a later word of the same command line replaced.
     replaced: BTreeMap<Setting, Vec<Stated>>,
+    /// Whether somebody listed all that was set.
+    told: bool,
 }
 
 impl Config {
@@ -144,11 +147,15 @@ impl Config {
         self.get(setting).is_some_and(|s| !matches!(s.source, Source::Default { .. }))
     }
 
-    /// Whether a command line or a start-up log tells what was set by hand: then what neither names
-    /// is the engine's default.
+    /// Notes that somebody listed all that was set by hand.
+    pub(crate) fn tell(&mut self) {
+        self.told = true;
+    }
+
+    /// Whether a command line, the log's line of arguments or an endpoint lists what was set by hand: then what it does
+    /// not name is the engine's default. Single values, such as those of a log cut at its start, list nothing.
     pub fn is_told(&self) -> bool {
-        let tells = |s: &Stated| s.asked.is_some() || matches!(s.source, Source::Log { .. });
-        self.stated.values().flatten().any(tells)
+        self.told
     }
 
     /// Every setting with what is in force.

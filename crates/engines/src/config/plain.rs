@@ -5,6 +5,7 @@ use intriage_case::Source;
 use super::SettingValue;
 use super::asked::Process;
 use super::command_line::{is_flag, is_known};
+use super::manifest::is_open;
 use super::meant::Meant;
 use super::program::{own_words, program};
 use super::table::{ConfigRow, RowVerdict, Said};
@@ -27,6 +28,12 @@ struct Plain {
     word: usize,
 }
 
+/// The names of flags of a command line that no setting stands for.
+pub(super) fn unknown(dialect: &Dialect, words: &[String]) -> Vec<String> {
+    let texts: Vec<&str> = words.iter().map(String::as_str).collect();
+    flags(dialect, &numbered(&texts)).into_iter().map(|flag| flag.name).collect()
+}
+
 /// Rows of the flags that can be compared, and the names of those that cannot.
 pub(super) fn plain(
     dialect: &Dialect,
@@ -45,7 +52,7 @@ pub(super) fn plain(
     });
     let Some((process, has)) = started else {
         not_compared.extend(asked.into_iter().map(|flag| flag.name));
-        return (Vec::new(), tidy(not_compared));
+        return (Vec::new(), not_compared);
     };
     let from = Source::Kernel { file: process.file.clone() };
     let more_elsewhere = has.iter().any(|flag| flag.name == "--config");
@@ -53,7 +60,7 @@ pub(super) fn plain(
     for flag in &asked {
         let at = meant.launch.words.get(flag.word).map(|word| word.at).unwrap_or_default();
         let found = has.iter().find(|other| other.name == flag.name);
-        if flag.value.contains('$') || (found.is_none() && more_elsewhere) {
+        if is_open(&flag.value) || (found.is_none() && more_elsewhere) {
             not_compared.push(flag.name.clone());
             continue;
         }
@@ -78,7 +85,7 @@ pub(super) fn plain(
             rows.push(row(name, None, Some(started_with), RowVerdict::Stale, says));
         }
     }
-    (rows, tidy(not_compared))
+    (rows, not_compared)
 }
 
 fn row(
@@ -95,7 +102,8 @@ fn numbered<'a>(texts: &[&'a str]) -> Vec<(usize, &'a str)> {
     texts.iter().copied().enumerate().collect()
 }
 
-fn tidy(mut names: Vec<String>) -> Vec<String> {
+/// Each name once, in order.
+pub(super) fn tidy(mut names: Vec<String>) -> Vec<String> {
     names.sort_unstable();
     names.dedup();
     names

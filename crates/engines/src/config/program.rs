@@ -15,7 +15,7 @@ pub(super) enum Program {
 }
 
 /// Programs by engine; a module is its package's name and a dot.
-const PROGRAMS: [(Engine, &[&str]); 7] = [
+const PROGRAMS: [(Engine, &[&str]); 8] = [
     (Engine::Vllm, &["vllm"]),
     (Engine::Sglang, &["sglang"]),
     (Engine::Tgi, &["text-generation-launcher"]),
@@ -23,6 +23,7 @@ const PROGRAMS: [(Engine, &[&str]); 7] = [
     (Engine::LlamaCpp, &["llama-server"]),
     (Engine::Lmdeploy, &["lmdeploy"]),
     (Engine::Dynamo, &["dynamo"]),
+    (Engine::Ollama, &["ollama"]),
 ];
 
 /// Programs that run another one with its words as they are.

@@ -9,8 +9,11 @@ use crate::dialect::{Dialect, FlagValue};
 pub(crate) fn field_list(text: &str) -> Vec<(&str, &str)> {
     let mut fields = Vec::new();
     let (mut depth, mut quote, mut start) = (0_u32, None, 0);
-    for (i, c) in text.char_indices() {
+    let mut chars = text.char_indices();
+    while let Some((i, c)) = chars.next() {
         match (quote, c) {
+            // A text with both kinds of quotes has one of them escaped.
+            (Some(_), '\\') => drop(chars.next()),
             (Some(q), c) if c == q => quote = None,
             (None, '\'' | '"') => quote = Some(c),
             (None, '(' | '[' | '{' | '<') => depth += 1,
@@ -86,6 +89,9 @@ pub(super) fn state_field(
         (FlagValue::Text, SettingValue::Text(name)) if flag.setting == Setting::Dtype => {
             SettingValue::Text(name.trim_start_matches("torch.").to_owned())
         }
+        (FlagValue::Text, SettingValue::Text(name)) if flag.setting == Setting::LoadFormat => {
+            SettingValue::Text(name.trim_start_matches("LoadFormat.").to_ascii_lowercase())
+        }
         (FlagValue::Text, SettingValue::Number(n)) => SettingValue::Text(n.to_string()),
         (_, value) => value,
     };
@@ -109,6 +115,24 @@ mod tests {
             ["model", "x", "enforce_eager", "mode", "n"]
         );
         assert_eq!(fields[1].1, "Config(y='1', z=[1, 2])");
+    }
+
+    #[test]
+    fn an_escaped_quote_does_not_end_its_text() {
+        let text = r#"'chat_template': '{% if a %}it\'s "x" {{ b > 2 }}', 'path': "C:\\", 'max_num_seqs': 16} and 'more'"#;
+        let keys: Vec<&str> = field_list(text).into_iter().map(|(key, _)| key).collect();
+        assert_eq!(keys, ["chat_template", "path", "max_num_seqs"]);
+        assert_eq!(field_list(text)[2].1, "16");
+        assert_eq!(field_list("a='\\").len(), 1);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_stands_behind_a_text_is_found_whatever_the_text_holds(inside in "[a-z '\"{}()<>,:=\\\\]{0,20}") {
+            let quoted = inside.replace('\\', "\\\\").replace('\'', "\\'");
+            let line = format!("'chat_template': '{quoted}', 'max_num_seqs': 16}}");
+            proptest::prop_assert_eq!(field_list(&line).last().copied(), Some(("max_num_seqs", "16")));
+        }
     }
 
     #[test]

@@ -134,9 +134,10 @@ pub enum SettingValue {
 }
 
 impl SettingValue {
-    /// Reads what engines write: `8192`, `True`, `None` (no value), `'auto'`.
+    /// Reads what engines write: `8192`, `True`, `None` (no value), `'auto'`, `<LoadFormat.AUTO: 'auto'>`.
     pub(crate) fn read(text: &str) -> Option<Self> {
-        let text = text.trim().trim_matches(['\'', '"']);
+        let member = text.trim().strip_prefix('<').and_then(|text| text.strip_suffix('>')?.split_once(": "));
+        let text = member.map_or(text, |(_, value)| value).trim().trim_matches(['\'', '"']);
         match text {
             "" | "None" | "null" | "none" => None,
             "True" | "true" => Some(Self::Switch(true)),

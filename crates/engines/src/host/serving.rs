@@ -61,6 +61,7 @@ const TRTLLM: Option<Engine> = Some(Engine::TensorRtLlm);
 const LLAMACPP: Option<Engine> = Some(Engine::LlamaCpp);
 const LMDEPLOY: Option<Engine> = Some(Engine::Lmdeploy);
 const DYNAMO: Option<Engine> = Some(Engine::Dynamo);
+const OLLAMA: Option<Engine> = Some(Engine::Ollama);
 
 /// The first row that fits counts. Titles are what the engines' own sources pass to setproctitle
 /// (vLLM `utils/system_utils.py`, SGLang `managers/scheduler.py` and its neighbours), programs what they install.
@@ -101,9 +102,9 @@ const TABLE: &[Row] = &[
     row(Mark::Module("dynamo.vllm"), "vLLM", VLLM, Role::EngineCore),
     row(Mark::Module("dynamo.sglang"), "SGLang", SGLANG, Role::EngineCore),
     row(Mark::Module("dynamo.trtllm"), "TensorRT-LLM", TRTLLM, Role::EngineCore),
-    // Ollama's runner carries llama.cpp or an engine of its own; it speaks no dialect known here.
-    row(Mark::Program("ollama", "serve"), "Ollama", None, Role::FrontEnd),
-    row(Mark::Program("ollama", "runner"), "Ollama", None, Role::Worker),
+    // Ollama's runner carries llama.cpp or an engine of its own.
+    row(Mark::Program("ollama", "serve"), "Ollama", OLLAMA, Role::FrontEnd),
+    row(Mark::Program("ollama", "runner"), "Ollama", OLLAMA, Role::Worker),
 ];
 
 /// What a process is, from its `/proc/<pid>/cmdline`: arguments parted by NUL, or the title it gave itself.

@@ -2,21 +2,17 @@
 
 use std::sync::LazyLock;
 
+use super::dumps::DUMPS;
 use super::periodic::{PERIODIC, Periodic};
 use super::scan::Scanner;
 use super::signature::Signature;
+use super::starts::{STARTS, StartLine};
 use super::{kernel, llamacpp, nccl, sglang, tgi, torch, trtllm, vllm, vllm_host};
 use crate::Engine;
 use crate::dialect::{LogValue, dialect};
 
 /// Marks an access line of an inference request.
 const ANSWER: &str = "\"POST /";
-
-/// What opens a dump of the configuration: what was asked for, then what the engine made of it.
-pub(super) const DUMPS: [&str; 3] = ["non-default args: {", "with config: ", "server_args=ServerArgs("];
-
-/// The place in [`DUMPS`] of what was asked for.
-pub(super) const ASKED: usize = 0;
 
 static SIGNATURES: [&[Signature]; 9] = [
     vllm::SIGNATURES,
@@ -37,6 +33,8 @@ static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::new);
 pub(super) enum Target {
     /// The signature at this place of [`signatures`].
     Signature(usize, &'static Signature),
+    /// The beginning of a start.
+    Start(&'static StartLine),
     /// Signals.
     Periodic(&'static Periodic),
     /// The value at this place of an engine's table.
@@ -101,6 +99,8 @@ fn rows() -> impl Iterator<Item = (&'static str, Target)> {
         let values = dialect(*engine).log_values.iter().enumerate();
         values.map(|(i, value)| (value.line, Target::Value(*engine, i, value)))
     });
-    let dumps = DUMPS.iter().enumerate().map(|(i, text)| (*text, Target::Dump(i)));
-    signatures.chain(periodic).chain(values).chain(dumps).chain([(ANSWER, Target::Answer)])
+    let dumps = DUMPS.iter().enumerate().map(|(i, dump)| (dump.text, Target::Dump(i)));
+    // First: what else the same line says is of the start it begins.
+    let starts = STARTS.iter().map(|start| (start.text, Target::Start(start)));
+    starts.chain(signatures).chain(periodic).chain(values).chain(dumps).chain([(ANSWER, Target::Answer)])
 }

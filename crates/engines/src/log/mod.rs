@@ -5,6 +5,7 @@
 
 mod calendar;
 mod catalogue;
+mod dumps;
 mod kernel;
 mod kmsg;
 mod line;
@@ -19,6 +20,7 @@ mod series;
 mod sglang;
 mod signature;
 mod stamp;
+mod starts;
 mod tgi;
 mod torch;
 mod trtllm;
@@ -35,6 +37,7 @@ pub use periodic::{Field, Periodic, Reading};
 pub use readings::{LogEvent, LogReadings};
 pub use series::LogSeries;
 pub use signature::{LogKind, Numbered, Signature, Wording};
+pub use starts::{StartLine, StartPart, start_lines};
 pub use xids::{Xid, XidFault};
 
 pub(crate) use calendar::Known;

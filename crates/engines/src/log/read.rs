@@ -5,15 +5,17 @@ use std::collections::BTreeMap;
 use intriage_case::{LogText, Source};
 
 use super::calendar::{Calendar, Known};
-use super::catalogue::{ASKED, DUMPS, Target, catalogue};
+use super::catalogue::{Target, catalogue};
+use super::dumps::DUMPS;
 use super::line::{Line, answer_status, excerpt, message, number_behind};
 use super::readings::{LogEvent, LogReadings};
 use super::series::Collector;
 use super::signature::{LogKind, Numbered, Signature};
 use super::stamp::{self, Stamp};
+use super::starts::{StartPart, is_of_one_process};
 use super::wrapping::{Unwrapped, unwrap};
-use crate::config::{Asked, Config, Role, SettingValue, field_list, from_fields};
-use crate::dialect::Dialect;
+use crate::config::{Config, SettingValue};
+use crate::dialect::{Dialect, Engine};
 
 /// Reads the logs, adding settings in the dialect's words to `config`.
 pub(crate) fn read_logs<'a>(
@@ -49,10 +51,14 @@ struct Found<'a> {
     events: BTreeMap<(usize, Option<u32>), LogEvent>,
     answers: BTreeMap<u16, u64>,
     series: Collector,
-    /// By place in the dialect's table: the first line that holds it, and its number.
+    /// By place in the dialect's table: the first line of the last start that holds it, and its number.
     values: BTreeMap<usize, (u32, f64)>,
-    /// By place in [`DUMPS`]: the first line that holds it, and what follows.
+    /// By place in [`DUMPS`]: the first line of the last start that holds it, and what follows.
     dumps: BTreeMap<usize, (u32, String)>,
+    /// How far the last start has come.
+    reached: Option<StartPart>,
+    /// Where the last start begins, where it is not the first.
+    restarted: Option<u32>,
 }
 
 impl<'a> Found<'a> {
@@ -66,11 +72,18 @@ impl<'a> Found<'a> {
             series: Collector::default(),
             values: BTreeMap::new(),
             dumps: BTreeMap::new(),
+            reached: None,
+            restarted: None,
         }
     }
 
     fn take(&mut self, target: Target, line: Line<'_>, log: &mut Unwrapped<'_>) {
         match target {
+            Target::Start(start) => {
+                if self.is_of(start.engine) {
+                    self.begin(start.part, line.number);
+                }
+            }
             Target::Signature(place, signature) => self.event(place, signature, line, log),
             Target::Periodic(periodic) => {
                 if !periodic.without.is_empty() && line.text.contains(periodic.without) {
@@ -84,14 +97,18 @@ impl<'a> Found<'a> {
                 }
             }
             Target::Value(engine, place, value) => {
-                if self.dialect.is_some_and(|dialect| dialect.engine == engine)
+                if self.is_of(engine)
                     && let Some(number) = number_behind(line.text, value.after)
                 {
+                    self.reached = Some(StartPart::Made);
                     self.values.entry(place).or_insert((line.number, number * value.scale));
                 }
             }
             Target::Dump(place) => {
-                if let Some((_, dump)) = line.text.split_once(DUMPS[place]) {
+                if let Some((_, dump)) = line.text.split_once(DUMPS[place].text) {
+                    if DUMPS[place].is_made() {
+                        self.reached = Some(StartPart::Made);
+                    }
                     self.dumps.entry(place).or_insert_with(|| (line.number, dump.to_owned()));
                 }
             }
@@ -101,6 +118,21 @@ impl<'a> Found<'a> {
                 }
             }
         }
+    }
+
+    fn is_of(&self, engine: Engine) -> bool {
+        self.dialect.is_some_and(|dialect| dialect.engine == engine)
+    }
+
+    /// A start tells of each part once: one that is told of again is the next start's.
+    fn begin(&mut self, part: StartPart, line: u32) {
+        if self.reached >= Some(part) {
+            self.values.clear();
+            self.dumps.clear();
+            self.events.retain(|_, event| !is_of_one_process(event.meaning));
+            self.restarted = Some(line);
+        }
+        self.reached = Some(part);
     }
 
     fn event(&mut self, place: usize, signature: &Signature, line: Line<'_>, log: &mut Unwrapped<'_>) {
@@ -126,6 +158,7 @@ impl<'a> Found<'a> {
                 last_line: line.number,
                 count: 0,
                 written: None,
+                earlier: false,
                 excerpt: excerpt(&message),
                 message,
             }
@@ -151,7 +184,10 @@ impl<'a> Found<'a> {
 
     /// Settings are stated in the order of the tables: of two equally good sources the first counts.
     fn finish(self, readings: &mut LogReadings, config: &mut Config) {
-        readings.events.extend(self.events.into_values());
+        let restarted = self.restarted.unwrap_or(0);
+        readings.events.extend(
+            self.events.into_values().map(|event| LogEvent { earlier: event.last_line < restarted, ..event }),
+        );
         readings.series.extend(self.series.finish(self.file));
         for (status, count) in self.answers {
             *readings.answers.entry(status).or_default() += count;
@@ -162,8 +198,7 @@ impl<'a> Found<'a> {
             config.state(dialect.log_values[place].setting, SettingValue::Number(number), source(line));
         }
         for (place, (line, dump)) in self.dumps {
-            let role = if place == ASKED { Role::Asked(Asked::Log) } else { Role::Resolved };
-            from_fields(dialect, field_list(&dump), &source(line), role, config);
+            DUMPS[place].state(dialect, &dump, &source(line), config);
         }
     }
 }
@@ -173,7 +208,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Engine, Meaning, Setting, dialect};
+    use crate::{Meaning, Setting, dialect};
 
     fn log(text: &str) -> LogText {
         LogText { name: "server.log".into(), text: text.into() }

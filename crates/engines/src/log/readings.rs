@@ -31,6 +31,8 @@ pub struct LogEvent {
     pub count: u32,
     /// When the last of them was written, where it is a kernel's and its date is known.
     pub written: Option<LogTime>,
+    /// Whether the engine was started again behind its last line: it happened to a process that is gone.
+    pub earlier: bool,
     /// The first such line, prefix removed and shortened.
     pub excerpt: String,
     /// The same line at more length: what an engine advises stands at its end.
@@ -76,6 +78,11 @@ impl LogReadings {
     /// The first event of this meaning.
     pub fn first(&self, meaning: Meaning) -> Option<&LogEvent> {
         self.events.iter().find(|e| e.meaning == meaning)
+    }
+
+    /// The first event of this meaning that happened to the process that runs.
+    pub fn of_running(&self, meaning: Meaning) -> Option<&LogEvent> {
+        self.events.iter().find(|e| e.meaning == meaning && !e.earlier)
     }
 
     /// A signal over time, all engines of a log taken together. Times are those of the lines' stamps; see

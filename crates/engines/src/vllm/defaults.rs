@@ -154,8 +154,8 @@ fn fits(row: Option<Hardware>, hardware: Option<Hardware>) -> bool {
     row.is_none() || row == hardware || (row == LARGE && hardware == HUGE)
 }
 
-/// Adds the defaults that apply to this release and hardware; `told` says that a command line was given.
-pub(crate) fn state_defaults(observed: &mut Observed, told: bool) {
+/// Adds the defaults that apply to this release and hardware.
+pub(crate) fn state_defaults(observed: &mut Observed) {
     let Some(version) = release(observed) else { return };
     let (hardware, ranks) = (hardware(observed), ranks(observed));
     for row in NUMBERS {
@@ -175,9 +175,13 @@ pub(crate) fn state_defaults(observed: &mut Observed, told: bool) {
     if ahead && matches!(hardware, Some(Hardware::HugeGpu | Hardware::LargeGpu | Hardware::OtherGpu)) {
         observed.config.state(Setting::AsyncScheduling, SettingValue::Switch(true), source());
     }
+    // A log cut at its start has no arguments, and still tells what came of them.
+    if let Some(said) = observed.log.first(Meaning::GraphsOff).map(LogEvent::source) {
+        observed.config.state(Setting::EagerMode, SettingValue::Switch(true), said);
+    }
     observed.config.state(Setting::EagerMode, SettingValue::Switch(false), source());
     // A load format nobody names is the default, but only if somebody named the others.
-    if observed.config.is_told() || told {
+    if observed.config.is_told() {
         observed.config.state(Setting::LoadFormat, SettingValue::Text("auto".into()), source());
     }
 }
@@ -260,6 +264,15 @@ mod tests {
         case.logs = vec![LogText { name: "server.log".into(), text }];
         assert_eq!(read(&case).config.switch(Setting::PrefixCaching), Some(false));
         assert_eq!(read(&case).config.number(Setting::MaxSequences), Some(256.0));
+    }
+
+    #[test]
+    fn a_log_that_says_graphs_are_off_beats_the_default() {
+        let mut case = Case::default();
+        case.endpoints.insert("/version".into(), "{\"version\":\"0.26.0\"}".into());
+        let text = "INFO vllm\nINFO [vllm.py:1392] Cudagraph is disabled under eager mode\n".into();
+        case.logs = vec![LogText { name: "server.log".into(), text }];
+        assert_eq!(read(&case).config.switch(Setting::EagerMode), Some(true));
     }
 
     #[test]

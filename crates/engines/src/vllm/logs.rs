@@ -19,6 +19,10 @@ pub(super) const VALUES: &[LogValue] = &[
         scale: 1.0,
     },
     LogValue { line: "KV cache size: ", after: "KV cache size: ", setting: KvCapacity, scale: 1.0 },
+    // V0 counts blocks; from 0.7 it writes the device's name in place of `GPU`.
+    LogValue { line: "# GPU blocks: ", after: "# GPU blocks: ", setting: KvBlocks, scale: 1.0 },
+    LogValue { line: "# cuda blocks: ", after: "# cuda blocks: ", setting: KvBlocks, scale: 1.0 },
+    LogValue { line: "# CUDA blocks: ", after: "# CUDA blocks: ", setting: KvBlocks, scale: 1.0 },
     LogValue {
         line: "Overriding num_gpu_blocks=",
         after: "num_gpu_blocks=",
@@ -33,6 +37,8 @@ pub(super) const VALUES: &[LogValue] = &[
     },
     LogValue { line: "Available KV cache memory: ", after: "memory: ", setting: KvBytes, scale: GIB },
     LogValue { line: "Model loading took ", after: "took ", setting: WeightBytes, scale: GIB },
+    // V0 divides by 2^30 and calls it GB.
+    LogValue { line: "Loading model weights took ", after: "took ", setting: WeightBytes, scale: GIB },
     LogValue { line: "Graph capturing finished in ", after: "took ", setting: GraphBytes, scale: GIB },
     LogValue {
         line: "init engine (profile, create kv cache",

@@ -5,12 +5,16 @@ mod defaults;
 mod flags;
 mod logs;
 mod metrics;
+mod parser;
+mod pool;
 mod variables;
 
 use crate::dialect::{Dialect, Engine};
 
 pub use changes::{ChangedDefault, changed_defaults};
 pub(crate) use defaults::{other_defaults, state_defaults};
+pub(crate) use parser::is_given;
+pub(crate) use pool::state_pool;
 
 pub(crate) static DIALECT: Dialect = Dialect {
     engine: Engine::Vllm,

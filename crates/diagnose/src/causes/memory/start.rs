@@ -34,7 +34,9 @@ pub(super) fn has_served(e: &Evidence<'_>) -> bool {
 /// Whether a line was written while the server took requests; unknown where the log does not say when that began.
 pub(super) fn while_ready(e: &Evidence<'_>, line: &LogEvent) -> Option<bool> {
     let ready = e.observed.log.first(Meaning::Ready).filter(|ready| ready.file == line.file)?;
-    Some(line.is_after(ready))
+    // Started anew since, and not ready again.
+    let anew = ready.earlier && !line.earlier;
+    Some(line.is_after(ready) && !anew)
 }
 
 /// The server came up after this line: what it tells is over.

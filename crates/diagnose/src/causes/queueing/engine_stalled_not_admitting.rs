@@ -235,7 +235,7 @@ fn asleep(e: &Evidence<'_>) -> Option<Fact> {
 
 /// Scrapes stopped, or the log tells of a death: a crash, not a stall.
 fn process_gone(e: &Evidence<'_>) -> Test {
-    if let Some(event) = e.observed.log.first(Meaning::EngineDied) {
+    if let Some(event) = e.observed.log.of_running(Meaning::EngineDied) {
         return Test::Holds(log_fact(event, "the log says that the engine died"));
     }
     let last = e.observed.times.last();
@@ -359,6 +359,16 @@ mod tests {
             .judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
         assert!(j.says.contains("asleep"));
+    }
+
+    #[test]
+    fn a_death_before_the_last_start_is_not_the_death_of_the_process_that_runs() {
+        let start = "INFO vLLM API server version 0.28.0\nINFO non-default args: {'model': 'm'}\n";
+        let died = "ERROR EngineCore encountered a fatal error.\n";
+        let dead = hung().log(&format!("{start}{died}")).judge(&CAUSE);
+        assert_eq!(dead.outcome, Outcome::RuledOut, "{dead:#?}");
+        let restarted = hung().log(&format!("{start}{died}{start}")).judge(&CAUSE);
+        assert_eq!(restarted.outcome, Outcome::Confirmed, "{restarted:#?}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Compose files: `entrypoint`, `command`, `environment` and `ports` of each service, as lists or as texts.
 
-use super::shell::{Style, filled, opened, split};
+use super::shell::{Values, opened, split};
 use super::yaml::{Node, Value};
 use super::{Launch, Place, Variable, Word};
 
@@ -44,17 +44,34 @@ impl Service {
     /// What it starts.
     pub(super) fn launch(self) -> Launch {
         let replaces_entrypoint = self.entrypoint.as_ref().is_some_and(|words| !words.is_empty());
-        let words: Vec<Word> = [self.entrypoint, self.command].into_iter().flatten().flatten().collect();
+        let mut words: Vec<Word> = [self.entrypoint, self.command].into_iter().flatten().flatten().collect();
+        let settled = words.iter().all(|word| unescaped(&word.text).is_some());
+        // What compose fills in itself, with or without a default, is set by a `.env` or the shell it is started from.
+        // Neither is here, and neither is what the image sets.
+        let variables = if settled { self.environment.as_slice() } else { &[] };
+        for word in &mut words {
+            if let Some(text) = unescaped(&word.text) {
+                word.text = text;
+            }
+        }
         Launch {
             name: self.name,
             line: self.line,
             image: self.image,
             replaces_entrypoint,
-            words: opened(filled(words, &self.environment, Style::Compose), &self.environment),
+            words: opened(words, Values { variables, all: false }),
             environment: self.environment,
             published: self.published,
+            owner: None,
         }
     }
+}
+
+/// A text without variables of compose: two dollars are one, which is the container's own business.
+fn unescaped(text: &str) -> Option<String> {
+    let halves: Vec<&str> = text.split("$$").collect();
+    let has_variable = halves.iter().any(|half| half.contains('$'));
+    (!has_variable).then(|| halves.join("$"))
 }
 
 /// `8555:8000`, `127.0.0.1:8555:8000/tcp`, or a map: the port of the machine.
@@ -100,7 +117,7 @@ mod tests {
     #[test]
     fn lists_and_texts_say_the_same() {
         let list = "services:\n  llm:\n    image: vllm/vllm-openai:v0.32.0\n    environment:\n      - VLLM_USE_V1=1\n    command:\n      - --model\n      - m\n      - --max-num-seqs=32\n";
-        let text = "services:\n  llm:\n    image: vllm/vllm-openai:v0.32.0\n    environment:\n      VLLM_USE_V1: 1\n    command: >-\n      --model m\n      --max-num-seqs=${SEQS:-32}\n";
+        let text = "services:\n  llm:\n    image: vllm/vllm-openai:v0.32.0\n    environment:\n      VLLM_USE_V1: 1\n    command: >-\n      --model m\n      --max-num-seqs=32\n";
         for (file, line) in [(list, 9), (text, 7)] {
             let launch = &read_manifest("compose.yaml", file).unwrap()[0];
             let words: Vec<&str> = launch.words.iter().map(|w| w.text.as_str()).collect();
@@ -109,6 +126,25 @@ mod tests {
             assert_eq!((launch.name.as_str(), launch.environment[0].value.as_str()), ("llm", "1"));
             assert_eq!(launch.image.as_deref(), Some("vllm/vllm-openai:v0.32.0"));
         }
+    }
+
+    #[test]
+    fn what_a_dot_env_may_set_is_not_known() {
+        let words = |command: &str| {
+            let file = format!("services:\n  llm:\n    environment: {{SEQS: 16}}\n    command: {command}\n");
+            let launch = read_manifest("compose.yaml", &file).unwrap().remove(0);
+            launch.words.into_iter().map(|word| word.text).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(words("--a ${SEQS} --b $SEQS --c ${SEQS:-64}"), "--a ${SEQS} --b $SEQS --c ${SEQS:-64}");
+        // The container's shell has the service's variables.
+        assert_eq!(
+            words("[sh, -c, 'vllm serve m --n $${SEQS} --b $$SEQS --c $$M']"),
+            "sh -c vllm serve m --n 16 --b 16 --c $M"
+        );
+        assert_eq!(
+            words("[sh, -c, 'vllm serve ${MODEL} --n $${SEQS}']"),
+            "sh -c vllm serve ${MODEL} --n $${SEQS}"
+        );
     }
 
     #[test]

@@ -3,9 +3,10 @@
 use intriage_case::manifest::MAX_MANIFEST_BYTES;
 
 use super::compose::Service;
+use super::kubernetes::{self, ConfigMap, Container};
 use super::systemd::{self, Unit};
 use super::yaml::{Node, Value, documents};
-use super::{Launch, ManifestError, kubernetes};
+use super::{Launch, ManifestError};
 
 /// Most programs all manifests together may start.
 const MAX_LAUNCHES: usize = 256;
@@ -24,7 +25,8 @@ pub(crate) struct Layers {
     files: usize,
     units: Vec<(Vec<usize>, String, Unit)>,
     services: Vec<(Vec<usize>, Service)>,
-    containers: Vec<Laid>,
+    containers: Vec<Container>,
+    maps: Vec<ConfigMap>,
 }
 
 impl Layers {
@@ -69,13 +71,11 @@ impl Layers {
     /// Whether it says anything of how something is started.
     fn document(&mut self, document: &Node, file: usize) -> bool {
         let Some(services) = document.get("services") else {
-            let mut launches = Vec::new();
-            kubernetes::read(document, file, &mut launches);
-            launches.retain(says_something);
-            let found = !launches.is_empty();
-            self.containers.extend(launches.into_iter().map(|launch| Laid { files: vec![file], launch }));
+            let before = (self.containers.len(), self.maps.len());
+            kubernetes::read(document, file, &mut self.containers, &mut self.maps);
+            let starts = self.containers[before.0..].iter().any(Container::says_something);
             self.containers.truncate(MAX_LAUNCHES);
-            return found;
+            return starts || self.maps.len() > before.1;
         };
         let mut found = false;
         for (name, node) in services.entries() {
@@ -101,9 +101,20 @@ impl Layers {
             .filter_map(|(files, name, unit)| Some(Laid { files, launch: unit.launch(&name)? }));
         let services =
             self.services.into_iter().map(|(files, service)| Laid { files, launch: service.launch() });
+        let containers = self.containers.into_iter().map(|container| {
+            let begins = container.file;
+            let launch = container.launch(&self.maps);
+            let mut files = vec![begins];
+            for file in launch.environment.iter().map(|variable| variable.at.file) {
+                if !files.contains(&file) {
+                    files.push(file);
+                }
+            }
+            Laid { files, launch }
+        });
         units
             .chain(services)
-            .chain(self.containers)
+            .chain(containers)
             .filter(|laid| says_something(&laid.launch))
             .take(MAX_LAUNCHES)
             .collect()
@@ -192,6 +203,16 @@ mod tests {
             all.iter().map(|l| (l.files.clone(), l.launch.environment.len())).collect::<Vec<_>>(),
             [(vec![0, 1], 1), (vec![2], 0)]
         );
+    }
+
+    #[test]
+    fn a_config_map_of_another_file_sets_variables_wherever_it_comes() {
+        let map = "kind: ConfigMap\nmetadata: {name: c}\ndata: {SEQS: '16'}\n";
+        let pod = "kind: Pod\nspec: {containers: [{name: a, args: ['--n=$(SEQS)'], envFrom: [{configMapRef: {name: c}}]}]}\n";
+        for (files, order) in [([("a", map), ("b", pod)], [1, 0]), ([("a", pod), ("b", map)], [0, 1])] {
+            let all = laid(&files);
+            assert_eq!((all.len(), line(&all[0]).as_str(), &all[0].files[..]), (1, "--n=16", &order[..]));
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use thiserror::Error;
 
 pub(crate) use layers::{Laid, Layers};
 pub use passage::{Passage, Writing};
+pub(crate) use shell::is_open;
 pub use texts::{ManifestTexts, manifest_texts};
 pub(crate) use yaml::{Node, Value};
 
@@ -68,13 +69,16 @@ impl ManifestError {
 pub struct Launch {
     /// What the manifest calls it: a service or a container.
     pub name: String,
+    /// What it is a part of, where that has a name of its own: `Deployment llm`.
+    pub owner: Option<String>,
     /// 1-based line where it begins.
     pub line: u32,
     /// The image, where there is one.
     pub image: Option<String>,
     /// Whether the words begin with another program than the image's own.
     pub replaces_entrypoint: bool,
-    /// The words of its command line, variables filled in where their values stand in the same file.
+    /// The words of its command line, variables filled in where their values stand in the same files; else a word keeps its
+    /// `$`.
     pub words: Vec<Word>,
     /// Its environment, as far as it stands in the file.
     pub environment: Vec<Variable>,

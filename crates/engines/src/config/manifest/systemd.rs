@@ -1,6 +1,6 @@
 //! systemd units and their drop-ins: `ExecStart=` over several lines, `Environment=`.
 
-use super::shell::{Style, filled, opened, split};
+use super::shell::{Style, Values, filled, opened, split};
 use super::{Launch, ManifestError, ManifestTexts, Passage, Place, Variable, Word};
 
 /// Whether a file is a unit or a drop-in of one.
@@ -14,6 +14,8 @@ pub(super) struct Unit {
     /// The last `ExecStart=` with its line; an empty one takes the earlier ones back.
     command: Option<(u32, Vec<Word>)>,
     environment: Vec<Variable>,
+    /// Whether files set variables, too. They are not here, and beat those of the unit.
+    reads_files: bool,
 }
 
 impl Unit {
@@ -48,6 +50,7 @@ impl Unit {
                         self.environment.push(variable);
                     }
                 }
+                "EnvironmentFile" => self.reads_files = !value.trim().is_empty(),
                 _ => {}
             }
         }
@@ -57,7 +60,9 @@ impl Unit {
     /// What it starts, where it starts or sets anything.
     pub(super) fn launch(self, name: &str) -> Option<Launch> {
         let (line, words) = self.command.unwrap_or_default();
-        let words = opened(filled(words, &self.environment, Style::Systemd), &self.environment);
+        let variables = if self.reads_files { &[][..] } else { &self.environment };
+        let values = Values { variables, all: !self.reads_files };
+        let words = opened(filled(words, values, Style::Systemd), values);
         let says_something = !words.is_empty() || !self.environment.is_empty();
         says_something.then(|| Launch {
             name: name.to_owned(),
@@ -196,6 +201,21 @@ WantedBy=multi-user.target
         assert_eq!(set, [("A", "1", 0), ("N", "8", 1), ("B", "2", 1)]);
         let cleared = read(&[base, "[Service]\nEnvironment=\n"]).unwrap().unwrap();
         assert!(cleared.environment.is_empty() && cleared.words.len() == 5);
+    }
+
+    #[test]
+    fn what_a_file_of_variables_may_set_is_not_known() {
+        let of = |lines: &str, command: &str| {
+            let unit = format!("[Service]\nEnvironment=N=16\n{lines}ExecStart={command}\n");
+            words(&read(&[&unit]).unwrap().unwrap()).join(" ")
+        };
+        assert_eq!(of("", "vllm serve m --a ${N} --b $M"), "vllm serve m --a 16 --b $M");
+        assert_eq!(of("EnvironmentFile=-/etc/x\n", "vllm serve m --a ${N}"), "vllm serve m --a ${N}");
+        assert_eq!(
+            of("", "sh -c 'vllm serve m --a ${N:-64} --b ${M:-2}'"),
+            "sh -c vllm serve m --a 16 --b 2"
+        );
+        assert_eq!(of("EnvironmentFile=/etc/x\n", "sh -c 'vllm --b ${M:-2}'"), "sh -c vllm --b ${M:-2}");
     }
 
     #[test]
