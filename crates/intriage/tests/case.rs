@@ -118,7 +118,9 @@ fn cases_made_safe_apart_do_not_share_a_host_they_do_not_share() {
     fs::write(dir.path().join("a.case.names.json"), r#"{"host-1":"gpu1.example"}"#).unwrap();
     let done = intriage(&["case", "merge", text(&a), text(&b), "-o", text(&out)]);
     assert_eq!(code(&done), 0, "{}", stderr(&done));
-    let logs: Vec<String> = read(&out).logs.into_iter().map(|log| log.text).collect();
+    // Nothing shows that they are one server's.
+    let both = read(&out);
+    let logs = [both.logs[0].text.as_str(), both.replicas[0].case.logs[0].text.as_str()];
     assert_eq!(logs, ["host-1 is fast\n", "host-2 is slow\n"]);
     let names = fs::read_to_string(dir.path().join("both.case.names.json")).unwrap();
     assert!(names.contains("gpu1.example") && !names.contains("host-2"), "{names}");
@@ -129,6 +131,36 @@ fn cases_made_safe_apart_do_not_share_a_host_they_do_not_share() {
     let broken = intriage(&["case", "merge", text(&a), text(&b), "-o", text(&out)]);
     assert_eq!(code(&broken), 4);
     assert!(stderr(&broken).contains("a.case.names.json") && !stderr(&broken).contains("secret"));
+}
+
+#[test]
+fn a_dead_replica_beside_a_healthy_one_is_judged_by_its_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let (dead, out) = (dir.path().join("dead.case"), dir.path().join("fleet.case"));
+    let healthy = recording("vllm-h200-healthy");
+    let log = "INFO 11-15 02:30:20 [api_server.py:1] vLLM API server version 0.26.0\n\
+               ERROR 11-15 02:30:21 [core.py:700] EngineCore encountered a fatal error.\n\
+               torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of \
+               79.10 GiB of which 1.20 GiB is free.\n";
+    write(
+        &dead,
+        &Case {
+            target: Target { name: "http://10.0.0.9:8000".into() },
+            logs: vec![LogText { name: "server.log".into(), text: log.into() }],
+            ..Case::default()
+        },
+    );
+    let done = intriage(&["case", "merge", text(&healthy), text(&dead), "-o", text(&out)]);
+    assert_eq!(code(&done), 0, "{}", stderr(&done));
+    assert!(stderr(&done).contains("replica-2 is kept apart: "), "{}", stderr(&done));
+    assert!(stderr(&done).contains("dead.case, is replica-2;"), "{}", stderr(&done));
+    assert!(!stderr(&done).contains("replica-1"), "{}", stderr(&done));
+    assert_eq!(code(&intriage(&["check", text(&out), "--no-predict"])), 0);
+    let judged =
+        intriage(&["check", text(&out), "--replica", "replica-2", "--format", "json", "--no-predict"]);
+    assert_eq!(code(&judged), 1, "{}", stdout(&judged));
+    let alone = json(&intriage(&["check", text(&dead), "--format", "json", "--no-predict"]));
+    assert_eq!(json(&judged)["verdict"], alone["verdict"]);
 }
 
 #[test]

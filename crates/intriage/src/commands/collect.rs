@@ -68,7 +68,7 @@ pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
             anstream::eprintln!("looking at this machine for {} s", args.window.as_secs_f64());
             std::thread::sleep(args.window);
         }
-        Case { target: Target { name: "this machine".into() }, ..Case::default() }
+        Case { target: Target::this_machine(), ..Case::default() }
     };
     looking.stop(&mut case);
     if let Some(probing) = probing {

@@ -16,7 +16,7 @@ pub(crate) fn run(args: &HostArgs) -> Result<Outcome, Failure> {
     if let Some(path) = &args.save {
         can_save(path)?;
     }
-    let mut case = Case { target: Target { name: "this machine".into() }, ..Case::default() };
+    let mut case = Case { target: Target::this_machine(), ..Case::default() };
     anstream::eprintln!("looking at this machine for {} s", args.window.as_secs_f64());
     let looking = Looking::start(true, &args.gpu, None)?;
     std::thread::sleep(args.window);
