@@ -5,6 +5,7 @@ mod support;
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use intriage_case::{Case, LogText, Target, file};
 use support::{code, intriage, json, recording, stderr, stdout};
@@ -62,6 +63,9 @@ fn a_foreign_case_is_shown_without_its_secrets_and_made_safe() {
     let told = json(&intriage(&["case", "show", text(&safe), "--format", "json"]));
     assert_eq!((&told["redacted"], &told["would_hide"]), (&true.into(), &serde_json::json!({})));
 
+    let nowhere = intriage(&["case", "redact", text(&foreign), "-o", "/no/such/folder/x.case"]);
+    assert_eq!(code(&nowhere), 2);
+    assert!(stderr(&nowhere).contains("-o /no/such/folder/x.case: "), "{}", stderr(&nowhere));
     let own = intriage(&["case", "redact", text(&foreign), "-o", text(&foreign)]);
     assert_eq!(code(&own), 2);
     assert!(stderr(&own).contains("itself") && read(&foreign) == case);
@@ -128,6 +132,7 @@ fn cases_made_safe_apart_do_not_share_a_host_they_do_not_share() {
     let again = intriage(&["case", "merge", text(&a), text(&b), "-o", text(&out)]);
     assert!(code(&again) == 2 && stderr(&again).contains("not overwritten"), "{}", stderr(&again));
     fs::remove_file(&out).unwrap();
+    fs::remove_file(dir.path().join("both.case.names.json")).unwrap();
     let broken = intriage(&["case", "merge", text(&a), text(&b), "-o", text(&out)]);
     assert_eq!(code(&broken), 4);
     assert!(stderr(&broken).contains("a.case.names.json") && !stderr(&broken).contains("secret"));
@@ -161,6 +166,30 @@ fn a_dead_replica_beside_a_healthy_one_is_judged_by_its_log() {
     assert_eq!(code(&judged), 1, "{}", stdout(&judged));
     let alone = json(&intriage(&["check", text(&dead), "--format", "json", "--no-predict"]));
     assert_eq!(json(&judged)["verdict"], alone["verdict"]);
+}
+
+#[test]
+fn the_list_of_an_earlier_case_is_not_overwritten() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("server.log"), "from 10.20.30.40 to gpu7.example.com\n").unwrap();
+    let collect = |save: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_intriage"))
+            .args(["collect", "--log", "server.log"])
+            .args(save)
+            .current_dir(dir.path())
+            .output()
+            .unwrap()
+    };
+    assert_eq!(code(&collect(&[])), 0);
+    let list = dir.path().join("intriage.case.names.json");
+    let first = fs::read(&list).unwrap();
+    // Sent away, and its list kept: the name is taken as long as the list is there.
+    fs::rename(dir.path().join("intriage.case"), dir.path().join("sent.case")).unwrap();
+    let again = collect(&[]);
+    assert!(stderr(&again).contains("intriage-2.case"), "{}", stderr(&again));
+    let named = collect(&["--save", "intriage.case"]);
+    assert!(code(&named) == 2 && stderr(&named).contains("intriage.case.names.json"), "{}", stderr(&named));
+    assert!(fs::read(&list).unwrap() == first && !dir.path().join("intriage.case").exists());
 }
 
 #[test]

@@ -31,7 +31,7 @@ pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
         ));
     }
     let save = args.save.clone().unwrap_or_else(free_name);
-    can_save(&save)?;
+    can_save("--save", &save)?;
     let sources = sources(&args.log)?;
     let hops = ways::hops(&args.via)?;
     if !hops.is_empty() && args.target.is_none() {

@@ -14,7 +14,7 @@ use crate::failure::{Failure, Outcome};
 pub(super) fn run(args: &MergeArgs) -> Result<Outcome, Failure> {
     let inputs: Vec<&Path> = args.cases.iter().map(AsRef::as_ref).collect();
     is_no_input(&args.output, &inputs)?;
-    can_save(&args.output)?;
+    can_save("-o", &args.output)?;
     let mut unifier = Unifier::default();
     let mut parts = Vec::new();
     for (path, number) in inputs.iter().zip(1..) {

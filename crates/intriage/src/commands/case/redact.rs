@@ -11,7 +11,7 @@ use crate::failure::{Failure, Outcome};
 
 pub(super) fn run(args: &RedactArgs) -> Result<Outcome, Failure> {
     is_no_input(&args.output, &[&args.case])?;
-    can_save(&args.output)?;
+    can_save("-o", &args.output)?;
     let Found { case, strays } = found(&args.case)?;
     let list = names::beside(&args.case)?;
     // Pseudonyms that stand in it already must not be given to somebody else.
