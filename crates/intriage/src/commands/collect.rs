@@ -13,7 +13,7 @@ use super::collecting::{Collecting, Logs, sources};
 use super::keeping::{can_save, free_name, keep, redactor};
 use super::machine::Looking;
 use super::print;
-use super::watching::{end_when_asked, watching};
+use super::watching::{end_when_asked, wait, watching};
 use super::ways::{self, Probing};
 use crate::cli::CollectArgs;
 use crate::failure::{Failure, Outcome};
@@ -66,10 +66,13 @@ pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
     } else {
         if looking.watches() {
             anstream::eprintln!("looking at this machine for {} s", args.window.as_secs_f64());
-            std::thread::sleep(args.window);
         }
         Case { target: Target::this_machine(), ..Case::default() }
     };
+    // A server that does not answer is over at once; what else is watched has the whole window all the same.
+    if looking.watches() && case.scrapes.is_empty() && wait(args.window.saturating_sub(began.elapsed())) {
+        case.notes.push("the user stopped the window early".into());
+    }
     looking.stop(&mut case);
     if let Some(probing) = probing {
         probing.finish_within(budgets::path(args.window), began, &mut case);
