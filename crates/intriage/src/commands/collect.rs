@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use intriage_case::{Bytes, Case, Collected, Gathered, Target};
 use intriage_observe::{Address, Limits, PathPlan, Watch, read_manifest, redacted};
+use intriage_redact::Redactor;
 use intriage_report::inventory_text;
 
 use super::access::access;
@@ -42,6 +43,7 @@ pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
         Some(target) => Some(target.parse::<Address>().map_err(|e| Failure::Usage(format!("{e}")))?),
         None => None,
     };
+    let for_owner = redactor(Some(&access), address.as_ref()).keep_names();
     let mut redactor = redactor(Some(&access), address.as_ref());
     if args.keep_prompts {
         redactor = redactor.keep_prompts();
@@ -88,9 +90,9 @@ pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
     if let Some(flags) = &args.engine_args {
         case.command_line = Some(flags.clone());
     }
+    print::text(&inventory_text(&told(&case, &for_owner)))?;
     let mut case = redacted(case, &redactor);
     tell_left_out(&mut case);
-    print::text(&inventory_text(&case))?;
     if !case.collected.iter().any(|c| !matches!(c.outcome, Gathered::Skipped { .. })) {
         return Err(Failure::NothingCollected);
     }
@@ -113,6 +115,20 @@ fn server(plan: &Watch) -> Case {
     });
     case.target = Target { name: plan.address.to_string() };
     case
+}
+
+/// What the user is told of a case: its hosts and files by their own names, which only the file has to hide; no secrets.
+fn told(case: &Case, for_owner: &Redactor) -> Case {
+    let told = Case {
+        target: case.target.clone(),
+        collected: case.collected.clone(),
+        notes: case.notes.clone(),
+        manifests: case.manifests.clone(),
+        ..Case::default()
+    };
+    let mut told = redacted(told, for_owner);
+    tell_left_out(&mut told);
+    told
 }
 
 /// A manifest that could not be made safe is in no case: its line of the inventory says so.
