@@ -38,6 +38,11 @@ pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
     if !hops.is_empty() && args.target.is_none() {
         return Err(Failure::Usage("--via probes the ways to a server: give its URL, too".into()));
     }
+    if args.target.is_some() && args.window < args.interval {
+        return Err(Failure::Usage(
+            "--window is shorter than --interval: at least two scrapes are needed".into(),
+        ));
+    }
     let access = access(&args.access)?;
     let address = match &args.target {
         Some(target) => Some(target.parse::<Address>().map_err(|e| Failure::Usage(format!("{e}")))?),

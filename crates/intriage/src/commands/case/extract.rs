@@ -13,6 +13,11 @@ pub(super) fn run(args: &ExtractArgs) -> Result<Outcome, Failure> {
         let why = format!("-o {}: name a new folder in one that exists", args.output.display());
         return Err(Failure::Usage(why));
     }
+    let is_full = std::fs::read_dir(&args.output).is_ok_and(|mut inside| inside.next().is_some());
+    if is_full {
+        let why = format!("-o {}: it is not empty: name a new folder", args.output.display());
+        return Err(Failure::Usage(why));
+    }
     let files = extract(&case, &args.output)?;
     anstream::eprintln!("wrote {files} files below {}", args.output.display());
     Ok(Outcome::Fine)
