@@ -259,6 +259,30 @@ fn check_takes_a_log_from_standard_input() {
 }
 
 #[test]
+fn a_log_that_nobody_can_read_is_told_and_is_no_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let healthy = recording("vllm-h200-healthy");
+    // `gzip -c` of some lines, by the program everybody uses for it.
+    let (plain, packed, empty) =
+        (dir.path().join("a.log"), dir.path().join("a.log.gz"), dir.path().join("empty.log"));
+    fs::write(&plain, "INFO 1 CUDA out of memory\n".repeat(99)).unwrap();
+    let gzip = Command::new("gzip").arg("-c").arg(&plain).output().unwrap();
+    fs::write(&packed, gzip.stdout).unwrap();
+    fs::write(&empty, "").unwrap();
+    for (log, hint) in [(&packed, "gunzip"), (&empty, "it is empty")] {
+        let log = log.to_str().unwrap();
+        let checked =
+            intriage(&["check", healthy.to_str().unwrap(), "--log", log, "--no-predict", "--format", "json"]);
+        let notes = json(&checked)["notes"].to_string();
+        assert!(notes.contains(hint), "{notes}");
+        let saved = dir.path().join("x.case");
+        let collected = intriage(&["collect", "--log", log, "--save", saved.to_str().unwrap()]);
+        assert_eq!(code(&collected), 4, "{}", stderr(&collected));
+        assert!(stdout(&collected).contains(hint) && !saved.exists(), "{}", stdout(&collected));
+    }
+}
+
+#[test]
 fn a_check_of_the_machine_keeps_the_models_files_as_collect_does() {
     let dir = tempfile::tempdir().unwrap();
     let model = dir.path().join("model");
