@@ -1,6 +1,7 @@
 //! Watching a live server: scrapes at an interval over a window, and its other endpoints once.
 
 mod endpoints;
+mod first;
 mod inventory;
 
 use std::sync::Arc;
@@ -8,12 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use intriage_case::{Budget, Case, Scrape, ScrapeOutcome, Target};
-use intriage_engines::exposition::{Looks, looks_like_exposition, parse};
+use intriage_engines::exposition::parse;
 use intriage_engines::{dialect, recognise};
 use thiserror::Error;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout_at};
 
 use endpoints::Asked;
+use first::{first_scrape, unknown_engine};
 
 use crate::clock;
 use crate::http::{Access, Answer, Client, FetchError, Limits};
@@ -113,9 +115,6 @@ impl LiveError {
         !matches!(self, Self::Fetch(_) | Self::Runtime(_))
     }
 }
-
-/// Where engines keep their metrics, tried in turn when the URL names no path.
-const METRIC_PATHS: [&str; 3] = ["/metrics", "/prometheus/metrics", "/v1/metrics"];
 
 /// Watches a server. Errors only if the first scrape fails: later failures are evidence. With a budget, a server that answers
 /// without metrics is asked for its other endpoints, and the inventory says why there are no metrics.
@@ -268,56 +267,4 @@ async fn scrape(watch: &Watch, client: &Client, path: &str) -> ScrapeOutcome {
         Ok(answer) => ScrapeOutcome::Failed(format!("HTTP {}", answer.status)),
         Err(error) => ScrapeOutcome::Failed(error.to_string()),
     }
-}
-
-/// Finds the metrics and brings the first scrape.
-async fn first_scrape(watch: &Watch, client: &Client) -> Result<(String, Vec<u8>), LiveError> {
-    let given = &watch.address.path;
-    let named = given.ends_with("metrics");
-    let paths: Vec<String> = if named {
-        vec![given.clone()]
-    } else {
-        METRIC_PATHS.iter().map(|p| format!("{given}{p}")).collect()
-    };
-    let mut tried = Vec::new();
-    for path in paths {
-        let answer = client.get(&path, watch.limits).await?;
-        let url = format!("{}{path}", Address { path: String::new(), ..watch.address.clone() });
-        match answer.status {
-            200 => {}
-            status @ (401 | 403) => return Err(LiveError::Unauthorized { url, status }),
-            status @ 300..=399 => {
-                let to = crate::url::told(&answer.location.unwrap_or_default());
-                tried.push(format!("{path} answers {status} to {to}"));
-                continue;
-            }
-            status => {
-                tried.push(format!("{path} answers {status}"));
-                continue;
-            }
-        }
-        let what = match looks_like_exposition(&answer.body) {
-            Looks::Exposition => return Ok((path, answer.body)),
-            Looks::Html => "a web page",
-            Looks::Json => "JSON",
-            Looks::Empty => "nothing",
-            Looks::Other => "something else",
-        };
-        // TensorRT-LLM keeps JSON under /metrics and Prometheus elsewhere: look on.
-        tried.push(format!("{path} answers with {what}"));
-        if named || what != "JSON" {
-            return Err(LiveError::NotMetrics { url, what });
-        }
-    }
-    let address = Address { path: String::new(), ..watch.address.clone() }.to_string();
-    Err(LiveError::NoMetrics { address, tried: tried.join(", ") })
-}
-
-fn unknown_engine(watch: &Watch, path: &str, body: &[u8]) -> LiveError {
-    let parsed = parse(body);
-    let mut names: Vec<&str> = parsed.samples.iter().map(|s| s.name).collect();
-    names.dedup();
-    names.truncate(3);
-    let url = format!("{}{path}", Address { path: String::new(), ..watch.address.clone() });
-    LiveError::UnknownEngine { url, first: names.join(", ") }
 }
