@@ -72,6 +72,7 @@ def check(binary, work, run, unit):
     command = [binary, "check", f"http://127.0.0.1:{PORT}", "--host", "--window", f"{WINDOW_S}s"]
     case = work / f"{run.name}.case"
     case.unlink(missing_ok=True)
+    case.with_name(f"{case.name}.names.json").unlink(missing_ok=True)
     command += ["--manifest", unit, "--save", case, "--format", "json", "--no-predict"]
     load = [PYTHON, "-B", LAB / "load.py", "--port", str(PORT), "--duration", str(WINDOW_S + 8), *LOAD]
     with subprocess.Popen(load, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as client:

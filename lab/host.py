@@ -77,6 +77,7 @@ def check(binary, work, name):
     """One check under load: verdict and exit code."""
     case = work / f"{name}.case"
     case.unlink(missing_ok=True)
+    case.with_name(f"{case.name}.names.json").unlink(missing_ok=True)
     command = [binary, "check", f"http://127.0.0.1:{PORT}", "--host", "--window", f"{WINDOW_S}s"]
     command += ["--save", case, "--format", "json", "--no-predict"]
     load = [PYTHON, "-B", LAB / "load.py", "--port", str(PORT), "--duration", str(WINDOW_S + 6), *LOAD]

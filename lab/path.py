@@ -92,6 +92,7 @@ def check(binary, work, name):
     """One check through the hop: its verdict, its exit code, and the case it saved."""
     case = work / f"{name}.case"
     case.unlink(missing_ok=True)
+    case.with_name(f"{case.name}.names.json").unlink(missing_ok=True)
     command = [binary, "check", f"http://127.0.0.1:{PORT}", "--via", HOP, "--window", f"{WINDOW_S}s"]
     command += ["--save", case, "--format", "json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False)

@@ -53,6 +53,16 @@ pub struct Target {
     pub name: String,
 }
 
+impl Target {
+    /// The name of what is collected without a server's address.
+    pub const THIS_MACHINE: &'static str = "this machine";
+
+    /// The machine intriage runs on, whatever runs there.
+    pub fn this_machine() -> Self {
+        Self { name: Self::THIS_MACHINE.into() }
+    }
+}
+
 /// One reading of the metrics endpoint.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scrape {
@@ -88,6 +98,11 @@ pub struct LogText {
     pub name: String,
     /// Its text; bytes that are not UTF-8 were replaced when it was read.
     pub text: String,
+}
+
+impl LogText {
+    /// The name of the kernel's log, which is the machine's and no server's.
+    pub const KERNEL: &'static str = "kernel.log";
 }
 
 /// What GPU tools said: texts as they were printed, and what NVML answered.

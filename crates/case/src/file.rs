@@ -4,16 +4,21 @@
 //! |---|---|
 //! | `intriage.case/1` | read |
 //! | any other `intriage.case/N` | refused, naming both versions |
-//! | a zip without `case.json` | refused |
+//! | a zip of a recording's files without `case.json` | read like the folder |
+//! | a zip of anything else, an encrypted one, one with two files of one name | refused |
 
-use std::io::{Cursor, Read, Seek, Write};
+mod archive;
+mod error;
+
+use std::io::{Seek, Write};
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 use zip::write::SimpleFileOptions;
-use zip::{CompressionMethod, ZipArchive, ZipWriter};
+use zip::{CompressionMethod, ZipWriter};
 
-use crate::unreadable::unreadable;
+pub use archive::{Opened, open};
+pub use error::CaseFileError;
+
 use crate::{Case, Collected, Intent, Replica, Target, layout};
 
 /// The version of the case file written here.
@@ -105,70 +110,9 @@ impl Manifest {
     }
 }
 
-/// Why a file is not a case this version can read, or could not be written.
-#[derive(Debug, Error)]
-pub enum CaseFileError {
-    /// Not a zip, or a damaged one.
-    #[error("not a case file, or damaged: {0}")]
-    Archive(#[from] zip::result::ZipError),
-    /// Reading or writing failed.
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
-    /// No manifest.
-    #[error("not a case file: it has no {MANIFEST}")]
-    NoManifest,
-    /// A manifest that is not one.
-    #[error("{MANIFEST} is not readable: {}", unreadable(.0))]
-    Manifest(#[from] serde_json::Error),
-    /// Another version.
-    #[error("the file says {found:?}, this intriage reads {SCHEMA:?}: use the version that wrote it")]
-    Version {
-        /// The version the file names.
-        found: String,
-    },
-    /// Holds more than [`MAX_ENTRIES`].
-    #[error("holds {found} files, more than {MAX_ENTRIES}: refused")]
-    TooMany {
-        /// Files it holds.
-        found: usize,
-    },
-    /// Unpacks to more than [`MAX_UNPACKED`].
-    #[error("unpacks to more than {MAX_UNPACKED} bytes: refused")]
-    TooLarge,
-}
-
 /// Reads a case file.
 pub fn read(bytes: &[u8]) -> Result<Case, CaseFileError> {
-    let mut archive = ZipArchive::new(Cursor::new(bytes))?;
-    let mut case = Case::default();
-    manifest(&mut archive)?.put(&mut case);
-    if archive.len() > MAX_ENTRIES {
-        return Err(CaseFileError::TooMany { found: archive.len() });
-    }
-    let mut left = MAX_UNPACKED;
-    for (name, index) in wanted(&mut archive)? {
-        let content = limited(archive.by_index(index)?, left)?;
-        left -= content.len() as u64;
-        layout::add(&mut case, &name, content);
-    }
-    // One manifest speaks for all of the file.
-    for replica in &mut case.replicas {
-        replica.case.redacted = case.redacted;
-    }
-    Ok(case)
-}
-
-/// The files a case is made of. In the order of time, so that each scrape is put behind the last; of one name the later comes last.
-fn wanted(archive: &mut ZipArchive<Cursor<&[u8]>>) -> Result<Vec<(String, usize)>, CaseFileError> {
-    let mut found = Vec::new();
-    for index in 0..archive.len() {
-        let name = archive.by_index(index)?.name()?.into_owned();
-        if layout::wants(&name) {
-            found.push((name, index));
-        }
-    }
-    found.sort_by(|a, b| (a.0.len(), &a.0).cmp(&(b.0.len(), &b.0)));
-    Ok(found)
+    Ok(open(bytes)?.case)
 }
 
 /// Writes a case file. Equal cases give equal bytes: entries are sorted and carry no times.
@@ -200,14 +144,6 @@ pub fn looks_like_one(bytes: &[u8]) -> bool {
     bytes.starts_with(b"PK\x03\x04")
 }
 
-fn manifest(archive: &mut ZipArchive<Cursor<&[u8]>>) -> Result<Manifest, CaseFileError> {
-    let entry = archive.by_name(MANIFEST).map_err(|e| match e {
-        zip::result::ZipError::FileNotFound => CaseFileError::NoManifest,
-        other => other.into(),
-    })?;
-    parsed(&limited(entry, MAX_MANIFEST)?)
-}
-
 fn parsed(bytes: &[u8]) -> Result<Manifest, CaseFileError> {
     // The version first: another version may have other fields.
     let found = serde_json::from_slice::<serde_json::Value>(bytes)?;
@@ -218,18 +154,10 @@ fn parsed(bytes: &[u8]) -> Result<Manifest, CaseFileError> {
     Ok(serde_json::from_slice(bytes)?)
 }
 
-/// Reads at most `limit` bytes; the header's size is a claim, not a promise.
-fn limited(entry: impl Read, limit: u64) -> Result<Vec<u8>, CaseFileError> {
-    let mut content = Vec::new();
-    entry.take(limit + 1).read_to_end(&mut content)?;
-    if content.len() as u64 > limit {
-        return Err(CaseFileError::TooLarge);
-    }
-    Ok(content)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::io::Cursor;
+
     use super::*;
     use crate::{Budget, Bytes, Gathered, Millis, Profile, Scrape, ScrapeOutcome, Seconds};
 
@@ -292,13 +220,10 @@ mod tests {
 
     #[test]
     fn strangers_and_damage_are_errors() {
-        assert!(matches!(read(b"not a zip").unwrap_err(), CaseFileError::Archive(_)));
+        assert!(matches!(read(b"not a zip").unwrap_err(), CaseFileError::Damaged));
         let whole = bytes_of(&small_case());
         for cut in [0, 10, whole.len() / 2, whole.len() - 1] {
             assert!(read(&whole[..cut]).is_err());
         }
-        let mut out = Cursor::new(Vec::new());
-        ZipWriter::new(&mut out).finish().unwrap();
-        assert!(matches!(read(&out.into_inner()).unwrap_err(), CaseFileError::NoManifest));
     }
 }

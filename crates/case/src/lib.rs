@@ -44,4 +44,5 @@ pub use signal::{Aggregate, Kind, Signal};
 pub use time::{Millis, Nanos};
 pub use units::{
     Bytes, Celsius, Events, Hertz, PerSecond, Quantity, Ratio, Requests, Seconds, Tokens, Unit, Watts,
+    numbers_apart, quantities_apart,
 };

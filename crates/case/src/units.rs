@@ -1,9 +1,13 @@
 //! Numbers that carry their unit. No bare `f64` crosses a crate boundary where one of these exists.
 
+mod text;
+
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use text::{numbers_apart, quantities_apart};
 
 /// The units a fact can be measured in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -59,81 +63,8 @@ impl Quantity {
 
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // An empty sum is -0.0.
-        let v = self.value + 0.0;
-        match self.unit {
-            Unit::Seconds => f.write_str(&duration_text(v)),
-            Unit::Ratio => write!(f, "{} %", trimmed(v * 100.0)),
-            Unit::Bytes => f.write_str(&bytes_text(v)),
-            Unit::Tokens => write!(f, "{} tokens", grouped(v)),
-            Unit::Requests => write!(f, "{} requests", grouped(v)),
-            Unit::Events | Unit::Count => f.write_str(&grouped(v)),
-            Unit::RequestsPerSecond => write!(f, "{} req/s", grouped(v)),
-            Unit::TokensPerSecond => write!(f, "{} tokens/s", grouped(v)),
-            Unit::BytesPerSecond => write!(f, "{}/s", bytes_text(v)),
-            Unit::EventsPerMinute => write!(f, "{}/min", grouped(v)),
-            Unit::Watts => write!(f, "{v:.0} W"),
-            Unit::Hertz => write!(f, "{:.0} MHz", v / 1e6),
-            Unit::Celsius => write!(f, "{v:.0} °C"),
-            Unit::Flop => write!(f, "{v:.3e} FLOP"),
-        }
+        f.write_str(&text::shown(*self, 0))
     }
-}
-
-/// `18.9 s`, `137 ms`, `52 µs`: three significant figures, the unit a person would choose.
-fn duration_text(seconds: f64) -> String {
-    let magnitude = seconds.abs();
-    let (scaled, unit) = if magnitude >= 1.0 || magnitude == 0.0 {
-        (seconds, "s")
-    } else if magnitude >= 0.001 {
-        (seconds * 1e3, "ms")
-    } else {
-        (seconds * 1e6, "µs")
-    };
-    format!("{} {unit}", three_figures(scaled))
-}
-
-fn three_figures(v: f64) -> String {
-    match v.abs() {
-        m if m >= 99.95 || m == 0.0 => format!("{v:.0}"),
-        m if m >= 9.995 => format!("{v:.1}"),
-        _ => format!("{v:.2}"),
-    }
-}
-
-fn bytes_text(v: f64) -> String {
-    const STEPS: [(&str, f64); 4] =
-        [("GiB", 1_073_741_824.0), ("MiB", 1_048_576.0), ("KiB", 1024.0), ("B", 1.0)];
-    let (unit, scale) = STEPS.into_iter().find(|(_, scale)| v.abs() >= *scale).unwrap_or(("B", 1.0));
-    format!("{} {unit}", three_figures(v / scale))
-}
-
-/// Percent without useless digits: `97`, `99.8`, `0.6`.
-fn trimmed(v: f64) -> String {
-    let text = if v.abs() >= 10.0 { format!("{v:.0}") } else { format!("{v:.1}") };
-    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
-}
-
-/// Thousands separated, decimals only where they matter: `11,086`, `14`, `5.7`, `0.42`.
-fn grouped(v: f64) -> String {
-    if !v.is_finite() {
-        return v.to_string();
-    }
-    if v.abs() < 100.0 && v.fract() != 0.0 {
-        return if v.abs() < 1.0 { format!("{v:.2}") } else { format!("{v:.1}") };
-    }
-    let digits = format!("{:.0}", v.abs());
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3 + 1);
-    if v < 0.0 {
-        out.push('-');
-    }
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
-            out.push(',');
-        }
-        out.push(c);
-    }
-    out
 }
 
 /// Declares a newtype over `f64` whose unit is fixed.

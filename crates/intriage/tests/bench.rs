@@ -200,7 +200,7 @@ fn nonsense_on_the_command_line_is_answered_with_what_to_write() {
     let missing = intriage(&["bench", "show", "/nowhere.itr"]);
     assert_eq!(code(&missing), 4);
     let nowhere = intriage(&["bench", "http://127.0.0.1:9", "--save", "/nowhere/run.case"]);
-    assert!(code(&nowhere) == 4 && stderr(&nowhere).contains("no such folder"), "{}", stderr(&nowhere));
+    assert!(code(&nowhere) == 2 && stderr(&nowhere).contains("a folder that exists"), "{}", stderr(&nowhere));
     let job = intriage(&["bench", "http://server:8000", "--request-rate", "5", "--kubernetes", "3"]);
     let text = stdout(&job);
     assert!(text.contains("completionMode: Indexed") && text.contains("'--request-rate'"), "{text}");

@@ -66,11 +66,12 @@ fn recording(folder: &Path) {
 #[test]
 fn a_check_tells_and_keeps_no_secret() {
     let dir = tempfile::tempdir().unwrap();
-    let (folder, saved) = (dir.path().join("recording"), dir.path().join("x.case"));
+    let folder = dir.path().join("recording");
     recording(&folder);
     let planted = secrets(&[Place::Log, Place::Json, Place::Environment, Place::Label]);
     assert!(planted.len() >= 60, "{}", planted.len());
     for format in ["text", "json"] {
+        let saved = dir.path().join(format!("{format}.case"));
         let args = ["check", folder.to_str().unwrap(), "--format", format, "--save", saved.to_str().unwrap()];
         let output = intriage(&args);
         assert!(saved.exists(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -81,9 +82,10 @@ fn a_check_tells_and_keeps_no_secret() {
 #[test]
 fn a_command_line_keeps_no_secret() {
     let dir = tempfile::tempdir().unwrap();
-    let (folder, saved) = (dir.path().join("recording"), dir.path().join("x.case"));
+    let folder = dir.path().join("recording");
     recording(&folder);
-    for (_, text, _) in CANARIES.iter().filter(|(place, ..)| *place == Place::CommandLine) {
+    for (i, (_, text, _)) in CANARIES.iter().filter(|(place, ..)| *place == Place::CommandLine).enumerate() {
+        let saved = dir.path().join(format!("{i}.case"));
         let (line, planted) = split(text);
         let (target, case) = (folder.to_str().unwrap(), saved.to_str().unwrap());
         fs::write(folder.join("cmdline.txt"), line).unwrap();

@@ -5,6 +5,7 @@ mod support;
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use intriage_case::{Case, LogText, Target, file};
 use support::{code, intriage, json, recording, stderr, stdout};
@@ -62,6 +63,9 @@ fn a_foreign_case_is_shown_without_its_secrets_and_made_safe() {
     let told = json(&intriage(&["case", "show", text(&safe), "--format", "json"]));
     assert_eq!((&told["redacted"], &told["would_hide"]), (&true.into(), &serde_json::json!({})));
 
+    let nowhere = intriage(&["case", "redact", text(&foreign), "-o", "/no/such/folder/x.case"]);
+    assert_eq!(code(&nowhere), 2);
+    assert!(stderr(&nowhere).contains("-o /no/such/folder/x.case: "), "{}", stderr(&nowhere));
     let own = intriage(&["case", "redact", text(&foreign), "-o", text(&foreign)]);
     assert_eq!(code(&own), 2);
     assert!(stderr(&own).contains("itself") && read(&foreign) == case);
@@ -118,7 +122,9 @@ fn cases_made_safe_apart_do_not_share_a_host_they_do_not_share() {
     fs::write(dir.path().join("a.case.names.json"), r#"{"host-1":"gpu1.example"}"#).unwrap();
     let done = intriage(&["case", "merge", text(&a), text(&b), "-o", text(&out)]);
     assert_eq!(code(&done), 0, "{}", stderr(&done));
-    let logs: Vec<String> = read(&out).logs.into_iter().map(|log| log.text).collect();
+    // Nothing shows that they are one server's.
+    let both = read(&out);
+    let logs = [both.logs[0].text.as_str(), both.replicas[0].case.logs[0].text.as_str()];
     assert_eq!(logs, ["host-1 is fast\n", "host-2 is slow\n"]);
     let names = fs::read_to_string(dir.path().join("both.case.names.json")).unwrap();
     assert!(names.contains("gpu1.example") && !names.contains("host-2"), "{names}");
@@ -126,9 +132,64 @@ fn cases_made_safe_apart_do_not_share_a_host_they_do_not_share() {
     let again = intriage(&["case", "merge", text(&a), text(&b), "-o", text(&out)]);
     assert!(code(&again) == 2 && stderr(&again).contains("not overwritten"), "{}", stderr(&again));
     fs::remove_file(&out).unwrap();
+    fs::remove_file(dir.path().join("both.case.names.json")).unwrap();
     let broken = intriage(&["case", "merge", text(&a), text(&b), "-o", text(&out)]);
     assert_eq!(code(&broken), 4);
     assert!(stderr(&broken).contains("a.case.names.json") && !stderr(&broken).contains("secret"));
+}
+
+#[test]
+fn a_dead_replica_beside_a_healthy_one_is_judged_by_its_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let (dead, out) = (dir.path().join("dead.case"), dir.path().join("fleet.case"));
+    let healthy = recording("vllm-h200-healthy");
+    let log = "INFO 11-15 02:30:20 [api_server.py:1] vLLM API server version 0.26.0\n\
+               ERROR 11-15 02:30:21 [core.py:700] EngineCore encountered a fatal error.\n\
+               torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of \
+               79.10 GiB of which 1.20 GiB is free.\n";
+    write(
+        &dead,
+        &Case {
+            target: Target { name: "http://10.0.0.9:8000".into() },
+            logs: vec![LogText { name: "server.log".into(), text: log.into() }],
+            ..Case::default()
+        },
+    );
+    let done = intriage(&["case", "merge", text(&healthy), text(&dead), "-o", text(&out)]);
+    assert_eq!(code(&done), 0, "{}", stderr(&done));
+    assert!(stderr(&done).contains("replica-2 is kept apart: "), "{}", stderr(&done));
+    assert!(stderr(&done).contains("dead.case, is replica-2;"), "{}", stderr(&done));
+    assert!(!stderr(&done).contains("replica-1"), "{}", stderr(&done));
+    assert_eq!(code(&intriage(&["check", text(&out), "--no-predict"])), 0);
+    let judged =
+        intriage(&["check", text(&out), "--replica", "replica-2", "--format", "json", "--no-predict"]);
+    assert_eq!(code(&judged), 1, "{}", stdout(&judged));
+    let alone = json(&intriage(&["check", text(&dead), "--format", "json", "--no-predict"]));
+    assert_eq!(json(&judged)["verdict"], alone["verdict"]);
+}
+
+#[test]
+fn the_list_of_an_earlier_case_is_not_overwritten() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("server.log"), "from 10.20.30.40 to gpu7.example.com\n").unwrap();
+    let collect = |save: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_intriage"))
+            .args(["collect", "--log", "server.log"])
+            .args(save)
+            .current_dir(dir.path())
+            .output()
+            .unwrap()
+    };
+    assert_eq!(code(&collect(&[])), 0);
+    let list = dir.path().join("intriage.case.names.json");
+    let first = fs::read(&list).unwrap();
+    // Sent away, and its list kept: the name is taken as long as the list is there.
+    fs::rename(dir.path().join("intriage.case"), dir.path().join("sent.case")).unwrap();
+    let again = collect(&[]);
+    assert!(stderr(&again).contains("intriage-2.case"), "{}", stderr(&again));
+    let named = collect(&["--save", "intriage.case"]);
+    assert!(code(&named) == 2 && stderr(&named).contains("intriage.case.names.json"), "{}", stderr(&named));
+    assert!(fs::read(&list).unwrap() == first && !dir.path().join("intriage.case").exists());
 }
 
 #[test]
@@ -145,6 +206,6 @@ fn an_extracted_case_gives_the_same_verdict() {
     assert!(folder.join("case.json").is_file());
     assert_eq!(check(&folder), check(&saved));
     let again = intriage(&["case", "extract", text(&saved), "-o", text(&folder)]);
-    assert_eq!(code(&again), 4);
+    assert_eq!(code(&again), 2);
     assert!(stderr(&again).contains("not empty"), "{}", stderr(&again));
 }

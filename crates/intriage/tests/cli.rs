@@ -24,7 +24,11 @@ fn usage_errors_exit_2_and_say_what_to_write() {
         (vec!["check", "127.0.0.1:1", "--window", "forever"], "30s"),
         (vec!["check", "127.0.0.1:1", "--window", "1s", "--interval", "2s"], "--window is shorter"),
         (vec!["check", "127.0.0.1:1", "--header", "nocolon"], "Name: value"),
+        (vec!["check", "127.0.0.1:1", "--header", "a b: c"], "Name: value"),
         (vec!["check", "ftp://x", "--window", "1s"], "http://"),
+        (vec!["collect", "127.0.0.1:1", "--window", "1s", "--interval", "2s"], "--window is shorter"),
+        (vec!["case", "show", "http://127.0.0.1:1"], "intriage collect URL"),
+        (vec!["case", "diff", folder, "127.0.0.1:1"], "intriage collect URL"),
         (vec!["explain", "kv-thing"], "did you mean"),
         (vec!["scoreboard", env!("CARGO_MANIFEST_DIR")], "no labelled recording"),
     ] {

@@ -103,6 +103,46 @@ fn a_server_that_never_answers_leaves_the_log_whole() {
 }
 
 #[test]
+fn a_machine_is_watched_for_the_whole_window_beside_a_server_that_is_down() {
+    let dir = tempfile::tempdir().unwrap();
+    let saved = dir.path().join("x.case");
+    let closed = {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        format!("http://{}", taken.local_addr().unwrap())
+    };
+    let output =
+        intriage(&["collect", &closed, "--host", "--window", "3s", "--save", saved.to_str().unwrap()]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let case = read(&saved);
+    let Gathered::Skipped { why } = outcome(&case, "metrics") else { panic!("nobody is there") };
+    assert!(why.contains("cannot connect"), "{why}");
+    // One look at the beginning, one a second, one at the end: a machine that is not quiet may lose some.
+    let (first, last) = (case.host.first().unwrap().at.0, case.host.last().unwrap().at.0);
+    assert!(case.host.len() >= 2 && last - first >= 2000, "{} looks from {first} to {last}", case.host.len());
+}
+
+#[test]
+fn a_server_that_hides_its_metrics_is_asked_for_the_rest() {
+    let dir = tempfile::tempdir().unwrap();
+    let saved = dir.path().join("x.case");
+    let server = support::Server::start(|path, stream| {
+        match path {
+            "/metrics" => support::answer(stream, "401 Unauthorized", b"{}"),
+            "/version" => support::answer(stream, "200 OK", br#"{"version":"0.11.0"}"#),
+            _ => support::answer(stream, "404 Not Found", b"{}"),
+        }
+        support::After::Stays
+    });
+    let output = intriage(&["collect", &server.url(), "--window", "1s", "--save", saved.to_str().unwrap()]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let case = read(&saved);
+    let Gathered::Skipped { why } = outcome(&case, "metrics") else { panic!("it wants a token") };
+    assert!(why.contains("401") && why.contains("--bearer-token-file"), "{why}");
+    assert_eq!(*outcome(&case, "endpoints"), Gathered::Whole);
+    assert_eq!(case.endpoints["/version"], r#"{"version":"0.11.0"}"#);
+}
+
+#[test]
 fn a_log_from_standard_input_a_container_and_a_journal_is_read() {
     let dir = tempfile::tempdir().unwrap();
     let (docker, saved) = (dir.path().join("4f6-json.log"), dir.path().join("x.case"));
@@ -190,6 +230,30 @@ fn check_takes_a_log_from_standard_input() {
     let output = child.wait_with_output().unwrap();
     assert!([0, 1, 3].contains(&code(&output)));
     assert_eq!(json(&output)["schema"], "intriage.diagnosis/1");
+}
+
+#[test]
+fn a_log_that_nobody_can_read_is_told_and_is_no_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let healthy = recording("vllm-h200-healthy");
+    // `gzip -c` of some lines, by the program everybody uses for it.
+    let (plain, packed, empty) =
+        (dir.path().join("a.log"), dir.path().join("a.log.gz"), dir.path().join("empty.log"));
+    fs::write(&plain, "INFO 1 CUDA out of memory\n".repeat(99)).unwrap();
+    let gzip = Command::new("gzip").arg("-c").arg(&plain).output().unwrap();
+    fs::write(&packed, gzip.stdout).unwrap();
+    fs::write(&empty, "").unwrap();
+    for (log, hint) in [(&packed, "gunzip"), (&empty, "it is empty")] {
+        let log = log.to_str().unwrap();
+        let checked =
+            intriage(&["check", healthy.to_str().unwrap(), "--log", log, "--no-predict", "--format", "json"]);
+        let notes = json(&checked)["notes"].to_string();
+        assert!(notes.contains(hint), "{notes}");
+        let saved = dir.path().join("x.case");
+        let collected = intriage(&["collect", "--log", log, "--save", saved.to_str().unwrap()]);
+        assert_eq!(code(&collected), 4, "{}", stderr(&collected));
+        assert!(stdout(&collected).contains(hint) && !saved.exists(), "{}", stdout(&collected));
+    }
 }
 
 #[test]

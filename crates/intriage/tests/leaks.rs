@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use intriage_case::file;
-use support::{code, intriage, recording, stderr};
+use support::{code, intriage, recording, stderr, stdout};
 
 /// Every name and every text of a case in one.
 fn everything(path: &Path) -> String {
@@ -51,6 +51,32 @@ fn a_log_and_a_manifest_named_after_a_host_are_not_in_the_case() {
     let all = everything(&out);
     assert!(!all.contains("acme"), "{all}");
     assert!(all.contains("host-1.log") && all.contains("host-1.service"), "{all}");
+}
+
+#[test]
+fn the_owner_is_told_which_host_does_not_answer_and_no_secret() {
+    let dir = tempfile::tempdir().unwrap();
+    let (token, saved) = (dir.path().join("token"), dir.path().join("x.case"));
+    fs::write(&token, "tok-4fJ9sLq2Zx8\n").unwrap();
+    let log = dir.path().join("password=hunter22secret.log");
+    fs::write(&log, "INFO ready\n").unwrap();
+    let output = intriage(&[
+        "collect",
+        "http://gpu7.acme.invalid:8000",
+        "--window",
+        "1s",
+        "--bearer-token-file",
+        text(&token),
+        "--log",
+        text(&log),
+        "--save",
+        text(&saved),
+    ]);
+    let told = stdout(&output).replace('\n', " ");
+    assert!(told.contains("gpu7.acme.invalid:8000") && !told.contains("host-1"), "{told}");
+    assert!(!told.contains("hunter22secret") && !told.contains("tok-4fJ9sLq2Zx8"), "{told}");
+    let kept = everything(&saved);
+    assert!(kept.contains("host-1:8000") && !kept.contains("acme"), "{kept}");
 }
 
 #[test]

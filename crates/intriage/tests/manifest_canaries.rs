@@ -157,6 +157,7 @@ fn run_all(manifest: &Path, dir: &Path) -> Vec<(String, Option<Case>)> {
     for args in runs {
         if args.contains(&"--save") {
             let _ = fs::remove_file(&saved);
+            let _ = fs::remove_file(format!("{case}.names.json"));
         }
         let with: &[&str] = if args[0] == "case" { &[] } else { &["--manifest", file] };
         let output = intriage(&[args, with].concat());

@@ -1,17 +1,19 @@
 //! Evidence on disk: folders of recordings, case files, logs.
 
+mod listing;
+
 use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use intriage_case::file::{self, CaseFileError};
 use intriage_case::{Case, LogText, Millis, Scrape, ScrapeOutcome, Target, layout};
 use intriage_engines::{GpuText, ManifestError, recognise_gpu_text};
-use intriage_redact::Redactor;
 use thiserror::Error;
 
+use listing::{entries, files_of};
+
 use crate::logs::around_gap;
-use crate::redact::redacted;
 
 /// Most bytes read of one file of a recording.
 pub const MAX_FILE: u64 = 256 << 20;
@@ -20,8 +22,11 @@ pub const MAX_FILE: u64 = 256 << 20;
 #[derive(Debug, Error)]
 pub enum OpenError {
     /// Nothing there.
-    #[error("{0} does not exist: give a URL, a folder of recordings or a case file")]
+    #[error("{0} does not exist: give a folder of recordings or a case file")]
     Missing(PathBuf),
+    /// A file without a byte in it.
+    #[error("{0} is empty: give a folder of recordings or a case file")]
+    NoBytes(PathBuf),
     /// Reading or writing failed.
     #[error("{path}: {why}")]
     Io {
@@ -78,8 +83,22 @@ fn io(path: &Path, error: &std::io::Error) -> OpenError {
     OpenError::Io { path: path.to_owned(), why: error.to_string() }
 }
 
+/// A case, and what lies beside it.
+#[derive(Debug)]
+pub struct Found {
+    /// The case.
+    pub case: Case,
+    /// What is no part of a case, as names for people, and was not looked at.
+    pub strays: Vec<String>,
+}
+
 /// Opens a folder of recordings or a case file.
 pub fn open(path: &Path) -> Result<Case, OpenError> {
+    Ok(look_into(path)?.case)
+}
+
+/// Opens a folder of recordings or a case file, and tells what else is in it.
+pub fn look_into(path: &Path) -> Result<Found, OpenError> {
     let kind = fs::metadata(path).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => OpenError::Missing(path.to_owned()),
         _ => io(path, &e),
@@ -92,34 +111,53 @@ pub fn open(path: &Path) -> Result<Case, OpenError> {
         return Err(OpenError::Other(path.to_owned()));
     }
     let bytes = read_limited(path)?;
+    if bytes.is_empty() {
+        return Err(OpenError::NoBytes(path.to_owned()));
+    }
     if !file::looks_like_one(&bytes) {
         return Err(OpenError::Other(path.to_owned()));
     }
-    file::read(&bytes).map_err(|why| OpenError::NotACase { path: path.to_owned(), why })
+    let opened = file::open(&bytes).map_err(|why| OpenError::NotACase { path: path.to_owned(), why })?;
+    let mut case = opened.case;
+    if !opened.named {
+        case.target = Target { name: name_of(path) };
+    }
+    Ok(Found { case, strays: opened.strays })
 }
 
-fn folder(path: &Path) -> Result<Case, OpenError> {
-    let name =
-        path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
-    let mut case = Case { target: Target { name }, ..Case::default() };
-    for file in files_of(path)? {
-        if file == path.join(file::MANIFEST) {
-            let bytes = read_limited(&file)?;
-            file::put_manifest(&bytes, &mut case).map_err(|why| OpenError::NotACase { path: file, why })?;
+fn name_of(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned())
+}
+
+/// A file that cannot be read costs that file: the others are evidence, and the case says which is missing.
+fn folder(path: &Path) -> Result<Found, OpenError> {
+    let mut case = Case { target: Target { name: name_of(path) }, ..Case::default() };
+    let (mut strays, mut unread) = (Vec::new(), Vec::new());
+    for file in files_of(path, &mut unread)? {
+        let name = file.strip_prefix(path).unwrap_or(&file).to_string_lossy().replace('\\', "/");
+        if name != file::MANIFEST && !layout::wants(&name) {
+            strays.push(format!("{name:?}"));
             continue;
         }
-        let name = file.strip_prefix(path).unwrap_or(&file).to_string_lossy().replace('\\', "/");
-        if layout::wants(&name) {
-            let bytes = if name.strip_suffix(".log").is_some() {
-                read_log_bytes(&file)?
-            } else {
-                read_limited(&file)?
-            };
-            layout::add(&mut case, &name, bytes);
+        let bytes =
+            if name.strip_suffix(".log").is_some() { read_log_bytes(&file) } else { read_limited(&file) };
+        match bytes {
+            Ok(bytes) if name == file::MANIFEST => {
+                file::put_manifest(&bytes, &mut case)
+                    .map_err(|why| OpenError::NotACase { path: file, why })?;
+            }
+            Ok(bytes) => {
+                layout::add(&mut case, &name, bytes);
+            }
+            Err(why) => unread.push(why),
         }
     }
     if !case.is_empty() {
-        return Ok(case);
+        case.notes.extend(unread.iter().map(|why| format!("left out, since it cannot be read: {why}")));
+        return Ok(Found { case, strays });
+    }
+    if let Some(why) = unread.into_iter().next() {
+        return Err(why);
     }
     let inner: Vec<PathBuf> = entries(path)?.into_iter().filter(|p| p.join("metrics").is_dir()).collect();
     match inner.first() {
@@ -128,50 +166,6 @@ fn folder(path: &Path) -> Result<Case, OpenError> {
         }
         None => Err(OpenError::Empty(path.to_owned())),
     }
-}
-
-/// The files of a recording: its own, those one folder down, and the trees of the host and the manifests; sorted.
-fn files_of(path: &Path) -> Result<Vec<PathBuf>, OpenError> {
-    let mut files = Vec::new();
-    for entry in entries(path)? {
-        if entry.is_file() {
-            files.push(entry);
-        } else if matches!(
-            entry.file_name().and_then(|n| n.to_str()),
-            Some("metrics" | "endpoints" | "model" | "dcgm")
-        ) {
-            files.extend(entries(&entry)?.into_iter().filter(|p| p.is_file()));
-        } else if entry.file_name().is_some_and(|n| n == "host" || n == "manifests" || n == "replicas") {
-            tree(&entry, MAX_DEPTH, &mut files)?;
-        }
-    }
-    Ok(files)
-}
-
-/// Deepest folder under `host/`: a cgroup of Kubernetes inside Docker inside a user's slice stays below it.
-const MAX_DEPTH: usize = 32;
-
-/// Every plain file below a folder; links are not followed, since they may lead round in a circle.
-fn tree(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), OpenError> {
-    for entry in entries(path)? {
-        let kind = fs::symlink_metadata(&entry).map_err(|e| io(&entry, &e))?;
-        if kind.is_file() {
-            files.push(entry);
-        } else if kind.is_dir() && depth > 0 {
-            tree(&entry, depth - 1, files)?;
-        }
-    }
-    Ok(())
-}
-
-fn entries(path: &Path) -> Result<Vec<PathBuf>, OpenError> {
-    let listing = fs::read_dir(path).map_err(|e| io(path, &e))?;
-    let mut paths = Vec::new();
-    for entry in listing {
-        paths.push(entry.map_err(|e| io(path, &e))?.path());
-    }
-    paths.sort();
-    Ok(paths)
 }
 
 fn read_limited(path: &Path) -> Result<Vec<u8>, OpenError> {
@@ -231,33 +225,12 @@ pub fn read_gpu_file(case: &mut Case, path: &Path) -> Result<GpuText, OpenError>
     Ok(kind)
 }
 
-/// Saves a case: whole or not at all.
-///
-/// What the redactor hides never reaches the disk, not even for a moment; the name of the target goes through it too.
-pub fn save(case: &Case, redactor: &Redactor, path: &Path) -> Result<(), OpenError> {
-    let mut case = redacted(case.clone(), redactor);
-    case.target.name = redactor.text(&case.target.name).into_owned();
-    let case = &case;
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    let draft = folder.join(format!(".{name}.{}.part", std::process::id()));
-    let written = (|| {
-        let mut out = std::io::Cursor::new(Vec::new());
-        file::write(case, &mut out).map_err(|why| OpenError::NotACase { path: path.to_owned(), why })?;
-        let mut target = File::create(&draft).map_err(|e| io(path, &e))?;
-        target.write_all(&out.into_inner()).and_then(|()| target.sync_all()).map_err(|e| io(path, &e))?;
-        fs::rename(&draft, path).map_err(|e| io(path, &e))
-    })();
-    if written.is_err() {
-        // Best effort: the draft may not even exist.
-        let _ = fs::remove_file(&draft);
-    }
-    written
-}
-
 #[cfg(test)]
 mod tests {
+    use intriage_redact::Redactor;
+
     use super::*;
+    use crate::save;
 
     fn recording(dir: &Path) {
         fs::create_dir_all(dir.join("metrics")).unwrap();
@@ -292,16 +265,31 @@ mod tests {
         assert!(error(dir.path()).contains("holds no recording"));
         fs::write(dir.path().join("x.txt"), "hello").unwrap();
         assert!(error(&dir.path().join("x.txt")).contains("neither a folder"));
+        fs::write(dir.path().join("empty.case"), "").unwrap();
+        assert!(error(&dir.path().join("empty.case")).contains("is empty"));
         fs::write(dir.path().join("cut.zip"), b"PK\x03\x04rest").unwrap();
         assert!(error(&dir.path().join("cut.zip")).contains("damaged"));
         recording(&dir.path().join("sub"));
         assert!(error(dir.path()).contains("but holds 1"));
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
-    fn a_case_that_cannot_be_saved_leaves_nothing_behind() {
+    fn a_file_that_cannot_be_read_costs_that_file_alone() {
         let dir = tempfile::tempdir().unwrap();
-        let nowhere = dir.path().join("no/such/folder/x.case");
-        assert!(save(&Case::default(), &Redactor::new(), &nowhere).is_err());
+        // Reading where no memory is mapped fails, for root as well.
+        std::os::unix::fs::symlink("/proc/self/mem", dir.path().join("broken.log")).unwrap();
+        assert!(matches!(open(dir.path()).unwrap_err(), OpenError::Io { .. }));
+        recording(dir.path());
+        let case = open(dir.path()).unwrap();
+        assert_eq!((case.scrapes.len(), case.logs.len()), (1, 1));
+        assert!(case.notes.len() == 1 && case.notes[0].contains("broken.log"), "{:?}", case.notes);
+    }
+
+    #[test]
+    fn what_is_no_part_of_a_case_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        recording(dir.path());
+        assert_eq!(look_into(dir.path()).unwrap().strays, ["\"truth.json\""]);
     }
 }

@@ -58,7 +58,7 @@ pub(crate) fn read() -> Result<LogText, String> {
 }
 
 fn log(text: String) -> LogText {
-    LogText { name: "kernel.log".into(), text: without_parameters(&newest(text)) }
+    LogText { name: LogText::KERNEL.into(), text: without_parameters(&newest(text)) }
 }
 
 /// The kernel repeats the parameters it was started with, which may hold secrets; those that matter are among the files

@@ -1,14 +1,21 @@
 //! Watching a live server: scrapes at an interval over a window, and its other endpoints once.
 
+mod endpoints;
+mod first;
+mod inventory;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use intriage_case::{Budget, Bytes, Case, Collected, Gathered, Scrape, ScrapeOutcome, Seconds, Target};
-use intriage_engines::exposition::{Looks, looks_like_exposition, parse};
+use intriage_case::{Budget, Case, Scrape, ScrapeOutcome, Target};
+use intriage_engines::exposition::parse;
 use intriage_engines::{dialect, recognise};
 use thiserror::Error;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout_at};
+
+use endpoints::Asked;
+use first::{first_scrape, unknown_engine};
 
 use crate::clock;
 use crate::http::{Access, Answer, Client, FetchError, Limits};
@@ -102,10 +109,15 @@ pub enum LiveError {
     Runtime(std::io::Error),
 }
 
-/// Where engines keep their metrics, tried in turn when the URL names no path.
-const METRIC_PATHS: [&str; 3] = ["/metrics", "/prometheus/metrics", "/v1/metrics"];
+impl LiveError {
+    /// Whether the server said something, so that its other endpoints may, too.
+    fn has_answered(&self) -> bool {
+        !matches!(self, Self::Fetch(_) | Self::Runtime(_))
+    }
+}
 
-/// Watches a server. Errors only if the first scrape fails: later failures are evidence.
+/// Watches a server. Errors only if the first scrape fails: later failures are evidence. With a budget, a server that answers
+/// without metrics is asked for its other endpoints, and the inventory says why there are no metrics.
 pub fn watch(watch: &Watch, mut on_progress: impl FnMut(Progress)) -> Result<Case, LiveError> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(LiveError::Runtime)?;
@@ -118,20 +130,35 @@ pub fn watch(watch: &Watch, mut on_progress: impl FnMut(Progress)) -> Result<Cas
 async fn run(watch: &Watch, on_progress: &mut impl FnMut(Progress)) -> Result<Case, LiveError> {
     let client = Client::new(watch.address.clone(), watch.access.clone())?;
     let started = Instant::now();
-    let (path, first) = first_scrape(watch, &client).await?;
-    let engine = recognise(&parse(&first)).ok_or_else(|| unknown_engine(watch, &path, &first))?;
     let mut case = Case { target: Target { name: watch.address.to_string() }, ..Case::default() };
+    let mut asked = Asked::default();
+    let found = first_scrape(watch, &client).await.and_then(|(path, first)| {
+        let engine = recognise(&parse(&first)).ok_or_else(|| unknown_engine(watch, &path, &first))?;
+        Ok((path, first, engine))
+    });
+    let (path, first, engine) = match (found, watch.budget) {
+        (Ok(found), _) => found,
+        // Somebody is there, and what else it says is evidence.
+        (Err(why), Some(budget)) if why.has_answered() => {
+            let paths = endpoints::of_any_engine();
+            let rest = asked.ask(watch, &client, &paths);
+            let in_time = timeout_at(started + time_of(budget), Box::pin(rest)).await.is_ok();
+            inventory::without_metrics(&mut case, &why, &asked, budget, in_time, started.elapsed());
+            case.endpoints.extend(asked.answered);
+            return Ok(case);
+        }
+        (Err(why), _) => return Err(why),
+    };
     case.scrapes.push(Scrape { at: clock::now(), outcome: ScrapeOutcome::Body(first) });
     let elapsed = started.elapsed();
     on_progress(Progress::Scraped { done: 1, failed: 0, elapsed, took: elapsed });
 
-    let mut asked = Asked::default();
-    let endpoints = ask_endpoints(watch, &client, dialect(engine).endpoints, &mut asked);
+    let others = asked.ask(watch, &client, dialect(engine).endpoints);
     let scrapes = async {
         keep_scraping(watch, &client, &path, started, &mut case, on_progress).await;
         confirm_failure(watch, &client, &path, &mut case).await;
     };
-    let both = Box::pin(async { tokio::join!(endpoints, scrapes) });
+    let both = Box::pin(async { tokio::join!(others, scrapes) });
     // What has come when the time is over stays.
     let in_time = if let Some(budget) = watch.budget {
         timeout_at(started + time_of(budget), both).await.is_ok()
@@ -140,7 +167,7 @@ async fn run(watch: &Watch, on_progress: &mut impl FnMut(Progress)) -> Result<Ca
         true
     };
     if let Some(budget) = watch.budget {
-        inventory(&mut case, &asked, budget, in_time, started);
+        inventory::of_both(&mut case, &asked, budget, in_time, started.elapsed());
     }
     case.endpoints.extend(asked.answered);
     Ok(case)
@@ -148,37 +175,6 @@ async fn run(watch: &Watch, on_progress: &mut impl FnMut(Progress)) -> Result<Ca
 
 fn time_of(budget: Budget) -> Duration {
     Duration::try_from_secs_f64(budget.time.get()).unwrap_or(Duration::MAX)
-}
-
-/// What became of the metrics and of the other endpoints.
-fn inventory(case: &mut Case, asked: &Asked, budget: Budget, in_time: bool, started: Instant) {
-    let took = Seconds(started.elapsed().as_secs_f64());
-    let cut = (!in_time).then(|| format!("cut at its budget of {}", budget.time));
-    let (failed, all) = (case.scrapes.iter().filter(|s| s.body().is_none()).count(), case.scrapes.len());
-    let size = Bytes(scraped_bytes(case) as f64);
-    let failed = (failed > 0).then(|| format!("{failed} of {all} scrapes failed"));
-    let full = (size >= budget.size).then(|| format!("scraping ended at its budget of {}", budget.size));
-    let why: Vec<String> = failed.into_iter().chain(full).chain(cut.clone()).collect();
-    let outcome = |why: Vec<String>| {
-        if why.is_empty() { Gathered::Whole } else { Gathered::Partly { why: why.join("; ") } }
-    };
-    case.collected.push(Collected {
-        what: "metrics".into(),
-        outcome: outcome(why),
-        took,
-        size,
-        budget: Some(budget),
-    });
-    let why: Vec<String> = asked.silent.iter().cloned().chain(cut.filter(|_| !asked.done)).collect();
-    let outcome = if asked.answered.is_empty() {
-        let why = if why.is_empty() { "no other endpoint answered".into() } else { why.join("; ") };
-        Gathered::Skipped { why }
-    } else {
-        outcome(why)
-    };
-    let size = Bytes(asked.answered.iter().map(|(_, body)| body.len()).sum::<usize>() as f64);
-    let took = asked.took.map_or(took, |t| Seconds(t.as_secs_f64()));
-    case.collected.push(Collected { what: "endpoints".into(), outcome, took, size, budget: Some(budget) });
 }
 
 fn scraped_bytes(case: &Case) -> usize {
@@ -271,86 +267,4 @@ async fn scrape(watch: &Watch, client: &Client, path: &str) -> ScrapeOutcome {
         Ok(answer) => ScrapeOutcome::Failed(format!("HTTP {}", answer.status)),
         Err(error) => ScrapeOutcome::Failed(error.to_string()),
     }
-}
-
-/// Finds the metrics and brings the first scrape.
-async fn first_scrape(watch: &Watch, client: &Client) -> Result<(String, Vec<u8>), LiveError> {
-    let given = &watch.address.path;
-    let named = given.ends_with("metrics");
-    let paths: Vec<String> = if named {
-        vec![given.clone()]
-    } else {
-        METRIC_PATHS.iter().map(|p| format!("{given}{p}")).collect()
-    };
-    let mut tried = Vec::new();
-    for path in paths {
-        let answer = client.get(&path, watch.limits).await?;
-        let url = format!("{}{path}", Address { path: String::new(), ..watch.address.clone() });
-        match answer.status {
-            200 => {}
-            status @ (401 | 403) => return Err(LiveError::Unauthorized { url, status }),
-            status @ 300..=399 => {
-                let to = crate::url::told(&answer.location.unwrap_or_default());
-                tried.push(format!("{path} answers {status} to {to}"));
-                continue;
-            }
-            status => {
-                tried.push(format!("{path} answers {status}"));
-                continue;
-            }
-        }
-        let what = match looks_like_exposition(&answer.body) {
-            Looks::Exposition => return Ok((path, answer.body)),
-            Looks::Html => "a web page",
-            Looks::Json => "JSON",
-            Looks::Empty => "nothing",
-            Looks::Other => "something else",
-        };
-        // TensorRT-LLM keeps JSON under /metrics and Prometheus elsewhere: look on.
-        tried.push(format!("{path} answers with {what}"));
-        if named || what != "JSON" {
-            return Err(LiveError::NotMetrics { url, what });
-        }
-    }
-    let address = Address { path: String::new(), ..watch.address.clone() }.to_string();
-    Err(LiveError::NoMetrics { address, tried: tried.join(", ") })
-}
-
-fn unknown_engine(watch: &Watch, path: &str, body: &[u8]) -> LiveError {
-    let parsed = parse(body);
-    let mut names: Vec<&str> = parsed.samples.iter().map(|s| s.name).collect();
-    names.dedup();
-    names.truncate(3);
-    let url = format!("{}{path}", Address { path: String::new(), ..watch.address.clone() });
-    LiveError::UnknownEngine { url, first: names.join(", ") }
-}
-
-/// What the other endpoints said.
-#[derive(Default)]
-struct Asked {
-    answered: Vec<(String, String)>,
-    /// Those that gave no answer at all, with the reason.
-    silent: Vec<String>,
-    took: Option<Duration>,
-    done: bool,
-}
-
-/// Asks the engine's other endpoints; one that the server does not have is left out.
-async fn ask_endpoints(watch: &Watch, client: &Client, paths: &[&str], said: &mut Asked) {
-    let began = Instant::now();
-    let limits = Limits { bytes: 8 << 20, time: watch.limits.time.min(Duration::from_secs(5)) };
-    for path in paths {
-        let stored = path.split('?').next().unwrap_or(path).to_owned();
-        match client.get(&watch.address.sibling(path), limits).await {
-            Ok(Answer { status: 200, body, .. }) => {
-                if let Ok(text) = String::from_utf8(body) {
-                    said.answered.push((stored, text));
-                }
-            }
-            Ok(_) => {}
-            Err(why) => said.silent.push(format!("{stored}: {why}")),
-        }
-    }
-    said.took = Some(began.elapsed());
-    said.done = true;
 }

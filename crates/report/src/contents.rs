@@ -11,8 +11,9 @@ use crate::wrap::{WIDTH, hang_within};
 /// Columns of the names at the left.
 const MARGIN: usize = 14;
 
-/// The contents of a case as text with ANSI styles, in a page of at most `columns` (100 where nothing is known).
-pub fn contents_text(contents: &Contents, columns: Option<usize>) -> String {
+/// The contents of a case as text with ANSI styles, in a page of at most `columns` (100 where nothing is known); `strays` are what
+/// lies beside it and was not looked at.
+pub fn contents_text(contents: &Contents, strays: &[String], columns: Option<usize>) -> String {
     let width = columns.unwrap_or(WIDTH).clamp(60, WIDTH);
     let mut page = Page { out: String::new(), width };
     page.whole(contents);
@@ -21,8 +22,18 @@ pub fn contents_text(contents: &Contents, columns: Option<usize>) -> String {
         page.out.push_str(&styled(HEAD, format!("replica {}\n", replica.name)));
         page.whole(&replica.contents);
     }
-    page.safety(contents);
+    page.safety(contents, strays);
     page.out
+}
+
+/// Most names in a list for people.
+const MOST_NAMES: usize = 8;
+
+/// Names in a row, the first few of them where there are many.
+pub fn some_of(names: &[String]) -> String {
+    let more = names.len().saturating_sub(MOST_NAMES);
+    let first = names[..names.len() - more].join(", ");
+    if more == 0 { first } else { format!("{first} and {more} more") }
 }
 
 /// The contents as JSON, one value, a newline at the end.
@@ -131,14 +142,20 @@ impl Page {
         }
     }
 
-    fn safety(&mut self, c: &Contents) {
+    fn safety(&mut self, c: &Contents, strays: &[String]) {
         self.out.push('\n');
         let said = if c.redacted { "redacted" } else { "not said to be redacted" };
+        if !strays.is_empty() {
+            let says = format!(
+                "not looked at, whatever it holds, since it is no part of a case: {}; intriage case redact leaves it out",
+                some_of(strays)
+            );
+            self.styled_lines(BAD, &says);
+        }
         if c.would_hide.is_empty() {
-            let says = format!("{said}; a fresh look finds nothing to hide");
-            let style = if c.redacted { GOOD } else { QUIET };
-            self.out.push_str(&styled(style, says));
-            self.out.push('\n');
+            let of = if strays.is_empty() { "" } else { " in the rest" };
+            let style = if c.redacted && strays.is_empty() { GOOD } else { QUIET };
+            self.styled_lines(style, &format!("{said}; a fresh look finds nothing to hide{of}"));
             return;
         }
         let found: Vec<String> = c.would_hide.iter().map(|(rule, n)| format!("{rule} {n}")).collect();
@@ -146,8 +163,12 @@ impl Page {
             "{said}, and a fresh look would hide more ({}): make it safe with intriage case redact",
             found.join(", ")
         );
-        for line in hang_within(self.width, "", &says).lines() {
-            self.out.push_str(&styled(BAD, line));
+        self.styled_lines(BAD, &says);
+    }
+
+    fn styled_lines(&mut self, style: anstyle::Style, says: &str) {
+        for line in hang_within(self.width, "", says).lines() {
+            self.out.push_str(&styled(style, line));
             self.out.push('\n');
         }
     }
@@ -199,6 +220,22 @@ mod tests {
         };
         let mut told = contents(&case);
         told.would_hide.insert("bearer".into(), 2);
-        insta::assert_snapshot!(anstream::adapter::strip_str(&contents_text(&told, None)).to_string());
+        insta::assert_snapshot!(anstream::adapter::strip_str(&contents_text(&told, &[], None)).to_string());
+    }
+
+    #[test]
+    fn a_case_with_files_that_were_not_looked_at_is_not_called_safe() {
+        let told = contents(&Case { redacted: true, ..Case::default() });
+        let page = |strays: &[String]| {
+            anstream::adapter::strip_str(&contents_text(&told, strays, None)).to_string().replace('\n', " ")
+        };
+        assert!(page(&[]).contains("redacted; a fresh look finds nothing to hide "), "{}", page(&[]));
+        let many: Vec<String> = (1..=10).map(|n| format!("\"photo{n}\"")).collect();
+        let said = page(&many);
+        assert!(said.contains("not looked at, whatever it holds"), "{said}");
+        assert!(
+            said.contains("\"photo8\" and 2 more") && said.contains("nothing to hide in the rest"),
+            "{said}"
+        );
     }
 }

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use intriage_diagnose::{Difference, Weight};
+use intriage_case::{Quantity, numbers_apart, quantities_apart};
+use intriage_diagnose::{Difference, Row, Weight};
 
 use crate::style::{BAD, GOOD, HEAD, QUIET, UNSURE, styled};
 use crate::wrap::{WIDTH, hang_within};
@@ -23,7 +24,7 @@ pub fn difference_text(found: &Difference, columns: Option<usize>) -> String {
             };
             let _ = writeln!(out, "\n{} {}", styled(HEAD, row.area.name()), styled(style, word));
         }
-        let [a, b] = row.shown().map(|value| value.unwrap_or_else(|| "not said".into()));
+        let [a, b] = shown(row);
         let says = format!("{a} → {b}");
         out.push_str(&hang_within(width, &format!("  {:<28} ", row.what), &says));
     }
@@ -41,6 +42,16 @@ pub fn difference_text(found: &Difference, columns: Option<usize>) -> String {
     });
     out.push('\n');
     out
+}
+
+/// Both values as people read them: numbers with enough digits to see that they differ.
+fn shown(row: &Row) -> [String; 2] {
+    let number = |value: &Option<String>| value.as_ref().and_then(|v| v.parse::<f64>().ok());
+    match (number(&row.a), number(&row.b), row.unit) {
+        (Some(a), Some(b), Some(unit)) => quantities_apart(Quantity::new(a, unit), Quantity::new(b, unit)),
+        (Some(a), Some(b), None) => numbers_apart(a, b),
+        _ => row.shown().map(|value| value.unwrap_or_else(|| "not said".into())),
+    }
 }
 
 /// A difference as JSON, one value, a newline at the end.
@@ -74,6 +85,22 @@ mod tests {
             published == generated,
             "schemas/difference-1.schema.json is stale: run with INTRIAGE_BLESS=1"
         );
+    }
+
+    #[test]
+    fn a_difference_of_little_is_a_difference_one_can_see() {
+        let case = |flags: &str| Case {
+            scrapes: vec![Scrape {
+                at: Millis(1000),
+                outcome: ScrapeOutcome::Body(b"vllm:num_requests_running{model_name=\"m\"} 1\n".to_vec()),
+            }],
+            command_line: Some(format!("vllm serve m {flags}")),
+            ..Case::default()
+        };
+        let (a, b) =
+            (case("--kv-cache-memory-bytes 122406567936"), case("--kv-cache-memory-bytes 122513522688"));
+        let page = difference_text(&difference(&a, &b, &Thresholds::default()), None);
+        assert!(page.contains("114.0 GiB → 114.1 GiB"), "{page}");
     }
 
     #[test]

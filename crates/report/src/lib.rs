@@ -23,7 +23,7 @@ pub use bench::{
     import_text, sweep_text,
 };
 pub use config::{CONFIG_SCHEMA, ConfigReport, config_json, config_schema, config_text};
-pub use contents::{contents_json, contents_schema, contents_text};
+pub use contents::{contents_json, contents_schema, contents_text, some_of};
 pub use difference::{difference_json, difference_schema, difference_text};
 pub use explain::{benign_page, catalogue_page, cause_page, thresholds_page};
 pub use health::{health_json, health_schema, health_text};

@@ -9,47 +9,61 @@
 //! | endpoints, command line, manifests, model files, GPU texts | where they differ the later one, and it is said |
 //! | GPU survey | the one with more samples, and it is said |
 //! | intent | the first one that has objectives, and it is said where another differs |
+//!
+//! What counts as another server is the table of `places.rs`.
 
+mod groups;
 mod places;
 mod union;
 
 use crate::{Case, MAX_REPLICAS, Replica, replica_name};
 
-use places::{Relation, relation};
+use groups::{Group, Part, grouped};
 
 /// A case made of others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Merged {
     /// All of them.
     pub case: Case,
+    /// What became of each case given, in the order they were given.
+    pub fates: Vec<Fate>,
     /// What could not be put together, one sentence each.
     pub unmerged: Vec<String>,
 }
 
-/// Merges cases, each with the name it was given by; the first one with metrics is the one that will be judged.
+/// What became of one of the cases.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// It is the one that will be judged.
+    First,
+    /// It is part of the server that another case given is about; the number counts the cases from 0.
+    JoinedTo(usize),
+    /// It is kept apart under this name.
+    Replica(String),
+    /// There was no room for it.
+    LeftOut,
+}
+
+/// Merges cases, each with the name it has as a replica; the first one with metrics is the one that will be judged.
 pub fn merge(parts: Vec<(String, Case)>) -> Merged {
+    let mut fates = vec![Fate::LeftOut; parts.len()];
     let mut unmerged = Vec::new();
-    let mut groups: Vec<(String, Case)> = Vec::new();
-    let mut parts: Vec<(String, Case)> =
-        parts.into_iter().flat_map(|(name, case)| flat(name, case)).collect();
-    // In order of time, so that the later one is the later one; what has no time comes last.
-    parts.sort_by_key(|(_, case)| places::span(case).map_or(u64::MAX, |(start, _)| start));
-    for (name, case) in parts {
-        let apart: Vec<Relation> = groups.iter().map(|(_, known)| relation(known, &case)).collect();
-        if let Some(at) = apart.iter().position(|r| matches!(r, Relation::Same)) {
-            union::add(&mut groups[at], &name, case, &mut unmerged);
-            continue;
-        }
-        if let Some(Relation::Apart(why)) = apart.into_iter().next() {
-            unmerged.push(format!("{name} is kept apart: {why}"));
-        }
-        groups.push((name, case));
+    let mut groups = grouped(flat(parts));
+    let first = groups.iter().position(Group::is_scraped).unwrap_or(0);
+    let mut case = Case::default();
+    if first < groups.len() {
+        let judged = groups.remove(first);
+        judged.tell(&mut fates, &Fate::First);
+        case = judged.united(&mut unmerged);
     }
-    let first = groups.iter().position(|(_, case)| !case.scrapes.is_empty()).unwrap_or(0);
-    let mut case = if groups.is_empty() { Case::default() } else { groups.remove(first).1 };
-    for (name, other) in groups {
-        let name = free_name(&case, &replica_name(&name));
+    for group in groups {
+        let name = free_name(&case, &replica_name(group.name()));
         if case.replicas.len() < MAX_REPLICAS {
+            let why =
+                group.why_apart().unwrap_or("it has no metrics, and the one that has them is another server");
+            unmerged.push(format!("{name} is kept apart: {why}"));
+            group.tell(&mut fates, &Fate::Replica(name.clone()));
+            let other = group.united(&mut unmerged);
             case.replicas.push(Replica { name, case: other });
         } else {
             unmerged.push(format!("{name} was left out: a case holds {MAX_REPLICAS} replicas"));
@@ -59,15 +73,26 @@ pub fn merge(parts: Vec<(String, Case)>) -> Merged {
     for replica in &mut case.replicas {
         replica.case.redacted = case.redacted;
     }
-    Merged { case, unmerged }
+    Merged { case, fates, unmerged }
 }
 
 /// A merged case's replicas are cases of their own again.
-fn flat(name: String, mut case: Case) -> Vec<(String, Case)> {
-    let replicas = std::mem::take(&mut case.replicas);
-    let redacted = case.redacted;
-    let others = replicas.into_iter().map(|r| (r.name, Case { redacted, ..r.case }));
-    std::iter::once((name, case)).chain(others).collect()
+fn flat(parts: Vec<(String, Case)>) -> Vec<Part> {
+    let mut flat = Vec::new();
+    for (given, (name, mut case)) in parts.into_iter().enumerate() {
+        let (replicas, redacted) = (std::mem::take(&mut case.replicas), case.redacted);
+        let label = format!("case {}", given + 1);
+        let others = replicas.into_iter().map(|r| Part {
+            label: format!("{} of {label}", r.name),
+            name: r.name,
+            given: None,
+            case: Case { redacted, ..r.case },
+        });
+        let others: Vec<Part> = others.collect();
+        flat.push(Part { name, label, given: Some(given), case });
+        flat.extend(others);
+    }
+    flat
 }
 
 fn free_name(case: &Case, wanted: &str) -> String {

@@ -75,6 +75,71 @@ fn a_look_at_the_machine_completes_a_look_at_the_server() {
     assert_eq!((both.case.host.len(), both.case.scrapes.len(), both.case.replicas.len()), (1, 1, 0));
 }
 
+/// What is collected of a server that does not answer: its address, and its log.
+fn dead(target: &str, log: &str) -> Case {
+    Case {
+        target: Target { name: target.into() },
+        logs: vec![LogText { name: "server.log".into(), text: log.into() }],
+        ..Case::default()
+    }
+}
+
+#[test]
+fn a_dead_replica_is_kept_apart_from_one_that_answers() {
+    for order in [[0, 1], [1, 0]] {
+        let both =
+            [("alive", scraped("http://a", &[10, 20], 7)), ("dead", dead("http://b", "out of memory\n"))];
+        let both = merged(order.map(|i| both[i].clone()).to_vec());
+        assert_eq!((both.case.target.name.as_str(), both.case.logs.len()), ("http://a", 0));
+        assert_eq!(both.case.replicas[0].name, "dead");
+        assert_eq!(both.case.replicas[0].case.target.name, "http://b");
+        let fates = [Fate::First, Fate::Replica("dead".into())];
+        assert_eq!(both.fates, order.map(|i| fates[i].clone()));
+        assert!(both.unmerged[0].starts_with("dead is kept apart: "), "{:?}", both.unmerged);
+    }
+}
+
+#[test]
+fn two_dead_replicas_are_two_and_one_dead_server_seen_twice_is_one() {
+    let two = merged(vec![("a", dead("http://a", "one\n")), ("b", dead("http://b", "two\n"))]);
+    assert_eq!(two.case.replicas.len(), 1);
+    let one = merged(vec![("a", dead("http://a", "one\n")), ("b", dead("http://a", "two\n"))]);
+    assert_eq!((one.case.replicas.len(), one.case.logs.len()), (0, 2));
+    assert_eq!(one.fates, [Fate::First, Fate::JoinedTo(0)]);
+    // Every machine has a server of its own at this address.
+    let local = "http://127.0.0.1:8000";
+    let each = merged(vec![("a", dead(local, "one\n")), ("b", dead(local, "two\n"))]);
+    assert_eq!(each.case.replicas.len(), 1, "{:?}", each.unmerged);
+}
+
+#[test]
+fn logs_that_nothing_shows_to_be_one_servers_are_kept_apart() {
+    let this = Target::THIS_MACHINE;
+    let other = merged(vec![("a", dead(this, "version 0.11.0\n")), ("b", dead(this, "version 0.9.0\n"))]);
+    assert_eq!(other.case.replicas[0].case.logs[0].text, "version 0.9.0\n");
+    assert!(other.unmerged[0].contains("nothing shows"), "{:?}", other.unmerged);
+    let later = merged(vec![("a", dead(this, "one\n")), ("b", dead(this, "one\ntwo\n"))]);
+    assert_eq!((later.case.replicas.len(), later.case.logs.len()), (0, 1));
+    let here = merged(vec![
+        ("a", on_machine(dead(this, "one\n"), 5, 1000)),
+        ("b", on_machine(dead(this, "two\n"), 9, 1000)),
+    ]);
+    assert_eq!((here.case.replicas.len(), here.case.logs.len()), (0, 2));
+}
+
+#[test]
+fn a_machine_that_could_be_either_servers_belongs_to_neither() {
+    let machine = on_machine(Case { target: Target::this_machine(), ..Case::default() }, 5, 1000);
+    let (a, b) = (scraped("http://a", &[10], 7), scraped("http://b", &[10], 8));
+    let all = merged(vec![("host", machine.clone()), ("a", a.clone()), ("b", b.clone())]);
+    assert_eq!((all.case.replicas.len(), all.case.host.len()), (2, 0));
+    assert_eq!(all.fates[0], Fate::Replica("host".into()));
+    // Where one of them was seen on it, it is that one's.
+    let all = merged(vec![("host", machine), ("a", a), ("b", on_machine(b, 12, 1000))]);
+    assert_eq!((all.case.target.name.as_str(), all.case.replicas[0].case.host.len()), ("http://a", 2));
+    assert_eq!(all.fates, [Fate::JoinedTo(2), Fate::First, Fate::Replica("b".into())]);
+}
+
 #[test]
 fn a_log_taken_again_is_one_log_and_another_log_is_another() {
     let with_log = |at: u64, text: &str| {

@@ -2,13 +2,10 @@
 
 use crate::{Case, LogText, Millis, Scrape};
 
-/// Adds a later case to an earlier one of the same server.
-pub(super) fn add(into: &mut (String, Case), name: &str, mut from: Case, unmerged: &mut Vec<String>) {
-    let (known, case) = into;
+/// Adds a later case to an earlier one of the same server. Both are called by the words that sentences have for them; whose
+/// target counts is the caller's business.
+pub(super) fn add(known: &str, case: &mut Case, name: &str, mut from: Case, unmerged: &mut Vec<String>) {
     let mut tell = |what: String| unmerged.push(format!("{what} of {known} and {name} differ"));
-    if case.scrapes.is_empty() {
-        case.target = from.target;
-    }
     add_scrapes(&mut case.scrapes, from.scrapes, |at| {
         tell(format!("the metrics at {}: the first is kept; those", at.0));
     });

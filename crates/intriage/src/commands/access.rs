@@ -12,7 +12,11 @@ pub(super) fn access(args: &AccessArgs) -> Result<Access, Failure> {
         let (name, value) = header
             .split_once(':')
             .ok_or_else(|| Failure::Usage("a header is written 'Name: value'".into()))?;
-        headers.push((name.trim().to_owned(), value.trim().to_owned()));
+        let (name, value) = (name.trim(), value.trim());
+        if !is_header_name(name) || value.contains(char::is_control) {
+            return Err(Failure::Usage(format!("--header {name:?}: a header is written 'Name: value'")));
+        }
+        headers.push((name.to_owned(), value.to_owned()));
     }
     if let Some(path) = &args.bearer_token_file {
         let token = std::fs::read_to_string(path)
@@ -37,6 +41,12 @@ pub(super) fn access_with_key(args: &AccessArgs) -> Result<Access, Failure> {
         access.headers.push(bearer(&key));
     }
     Ok(access)
+}
+
+/// Whether HTTP has such names: letters, digits and some signs, no space.
+fn is_header_name(name: &str) -> bool {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    !name.is_empty() && name.bytes().all(allowed)
 }
 
 fn bearer(token: &str) -> (String, String) {

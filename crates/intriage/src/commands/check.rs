@@ -24,7 +24,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
         can_open(path)?;
     }
     if let Some(path) = &args.save {
-        can_save(path)?;
+        can_save("--save", path)?;
     }
     let files = Collecting::model(args.model_path.as_deref(), args.host, Some(&args.target));
     let (mut case, redactor) = subject(args).look(files)?;

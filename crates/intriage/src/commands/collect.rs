@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use intriage_case::{Bytes, Case, Collected, Gathered, Target};
 use intriage_observe::{Address, Limits, PathPlan, Watch, read_manifest, redacted};
+use intriage_redact::Redactor;
 use intriage_report::inventory_text;
 
 use super::access::access;
@@ -13,7 +14,7 @@ use super::collecting::{Collecting, Logs, sources};
 use super::keeping::{can_save, free_name, keep, redactor};
 use super::machine::Looking;
 use super::print;
-use super::watching::{end_when_asked, watching};
+use super::watching::{end_when_asked, wait, watching};
 use super::ways::{self, Probing};
 use crate::cli::CollectArgs;
 use crate::failure::{Failure, Outcome};
@@ -31,17 +32,23 @@ pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
         ));
     }
     let save = args.save.clone().unwrap_or_else(free_name);
-    can_save(&save)?;
+    can_save("--save", &save)?;
     let sources = sources(&args.log)?;
     let hops = ways::hops(&args.via)?;
     if !hops.is_empty() && args.target.is_none() {
         return Err(Failure::Usage("--via probes the ways to a server: give its URL, too".into()));
+    }
+    if args.target.is_some() && args.window < args.interval {
+        return Err(Failure::Usage(
+            "--window is shorter than --interval: at least two scrapes are needed".into(),
+        ));
     }
     let access = access(&args.access)?;
     let address = match &args.target {
         Some(target) => Some(target.parse::<Address>().map_err(|e| Failure::Usage(format!("{e}")))?),
         None => None,
     };
+    let for_owner = redactor(Some(&access), address.as_ref()).keep_names();
     let mut redactor = redactor(Some(&access), address.as_ref());
     if args.keep_prompts {
         redactor = redactor.keep_prompts();
@@ -66,10 +73,13 @@ pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
     } else {
         if looking.watches() {
             anstream::eprintln!("looking at this machine for {} s", args.window.as_secs_f64());
-            std::thread::sleep(args.window);
         }
-        Case { target: Target { name: "this machine".into() }, ..Case::default() }
+        Case { target: Target::this_machine(), ..Case::default() }
     };
+    // A server that does not answer is over at once; what else is watched has the whole window all the same.
+    if looking.watches() && case.scrapes.is_empty() && wait(args.window.saturating_sub(began.elapsed())) {
+        case.notes.push("the user stopped the window early".into());
+    }
     looking.stop(&mut case);
     if let Some(probing) = probing {
         probing.finish_within(budgets::path(args.window), began, &mut case);
@@ -85,9 +95,9 @@ pub(crate) fn run(args: &CollectArgs) -> Result<Outcome, Failure> {
     if let Some(flags) = &args.engine_args {
         case.command_line = Some(flags.clone());
     }
+    print::text(&inventory_text(&told(&case, &for_owner)))?;
     let mut case = redacted(case, &redactor);
     tell_left_out(&mut case);
-    print::text(&inventory_text(&case))?;
     if !case.collected.iter().any(|c| !matches!(c.outcome, Gathered::Skipped { .. })) {
         return Err(Failure::NothingCollected);
     }
@@ -110,6 +120,20 @@ fn server(plan: &Watch) -> Case {
     });
     case.target = Target { name: plan.address.to_string() };
     case
+}
+
+/// What the user is told of a case: its hosts and files by their own names, which only the file has to hide; no secrets.
+fn told(case: &Case, for_owner: &Redactor) -> Case {
+    let told = Case {
+        target: case.target.clone(),
+        collected: case.collected.clone(),
+        notes: case.notes.clone(),
+        manifests: case.manifests.clone(),
+        ..Case::default()
+    };
+    let mut told = redacted(told, for_owner);
+    tell_left_out(&mut told);
+    told
 }
 
 /// A manifest that could not be made safe is in no case: its line of the inventory says so.

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use intriage_case::model::ModelFiles;
 use intriage_case::{Budget, Bytes, Case, Collected, Gathered, Seconds};
-use intriage_observe::{Address, LogError, LogLimits, LogSource, TakenLog, find_model, read_model_files};
+use intriage_observe::{
+    Address, LogError, LogLimits, LogSource, TakenLog, find_model, read_model_files, why_illegible,
+};
 
 use super::budgets;
 use crate::failure::Failure;
@@ -140,10 +142,8 @@ impl Logs {
                 (until.saturating_duration_since(log.began)).min(self.delay + budgets::LOG_TIME * 2);
             let told = match log.wait(longest) {
                 Ok(((Ok(taken), began), done)) => {
-                    let outcome = taken.cut.map_or(Gathered::Whole, |why| Gathered::Partly { why });
-                    let told = log.told(&what, outcome, taken.log.text.len(), done - began);
-                    case.add_log(taken.log);
-                    told
+                    let (outcome, size) = put(case, taken);
+                    log.told(&what, outcome, size, done - began)
                 }
                 Ok(((Err(why), began), done)) => {
                     log.told(&what, Gathered::Skipped { why: why.to_string() }, 0, done - began)
@@ -153,4 +153,14 @@ impl Logs {
             case.collected.push(told);
         }
     }
+}
+
+/// Adds a log to the case, unless nobody can read it; how it went, and how many bytes it has.
+fn put(case: &mut Case, taken: TakenLog) -> (Gathered, usize) {
+    if let Some(why) = why_illegible(&taken.log.text) {
+        return (Gathered::Skipped { why: why.into() }, 0);
+    }
+    let size = taken.log.text.len();
+    case.add_log(taken.log);
+    (taken.cut.map_or(Gathered::Whole, |why| Gathered::Partly { why }), size)
 }

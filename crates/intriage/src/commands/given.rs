@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use intriage_case::Case;
-use intriage_observe::{LogLimits, LogSource, MAX_FILE};
+use intriage_observe::{LogLimits, LogSource, MAX_FILE, why_illegible};
 
 use super::budgets;
 use super::collecting::sources;
@@ -55,7 +55,11 @@ impl Given {
         for log in self.logs {
             let taken = log.take(&limits).map_err(|e| Failure::Log(e.to_string()))?;
             case.notes.extend(taken.cut.map(|cut| format!("{log}: {cut}")));
-            case.add_log(taken.log);
+            // Nothing that happened can be seen in it, and nobody may take that for nothing having happened.
+            match why_illegible(&taken.log.text) {
+                Some(why) => case.notes.push(format!("{log} was left out: {why}")),
+                None => case.add_log(taken.log),
+            }
         }
         Ok(())
     }

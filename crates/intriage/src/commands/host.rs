@@ -14,9 +14,9 @@ use crate::settings::Settings;
 pub(crate) fn run(args: &HostArgs) -> Result<Outcome, Failure> {
     let thresholds = Settings::load(args.config.as_deref())?.thresholds()?;
     if let Some(path) = &args.save {
-        can_save(path)?;
+        can_save("--save", path)?;
     }
-    let mut case = Case { target: Target { name: "this machine".into() }, ..Case::default() };
+    let mut case = Case { target: Target::this_machine(), ..Case::default() };
     anstream::eprintln!("looking at this machine for {} s", args.window.as_secs_f64());
     let looking = Looking::start(true, &args.gpu, None)?;
     std::thread::sleep(args.window);

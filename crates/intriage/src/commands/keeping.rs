@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use intriage_case::Case;
-use intriage_observe::{Access, Address, read_manifest, save};
+use intriage_observe::{Access, Address, Packed, read_manifest};
 use intriage_redact::Redactor;
 
 use crate::failure::Failure;
@@ -21,30 +21,42 @@ pub(super) fn redactor(access: Option<&Access>, address: Option<&Address>) -> Re
     Redactor::new().with_known(secrets).known_hosts(hosts.filter(is_name))
 }
 
-/// A path that cannot be written shows before the watch, not after it.
-pub(super) fn can_save(path: &Path) -> Result<(), Failure> {
+/// A path that cannot be written shows before the watch, not after it; `flag` is how the user named it.
+pub(super) fn can_save(flag: &str, path: &Path) -> Result<(), Failure> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if path.is_dir() || !folder.is_dir() {
         return Err(Failure::Usage(format!(
-            "--save {}: name a file in a folder that exists",
+            "{flag} {}: name a file in a folder that exists",
             path.display()
         )));
     }
-    if path.exists() {
+    if is_there(path) {
         return Err(Failure::Usage(format!(
             "{} is there already, and evidence is not overwritten: name another file, or take it away",
             path.display()
         )));
     }
+    let names = names_file(path);
+    if is_there(&names) {
+        return Err(Failure::Usage(format!(
+            "{} is there already: what the pseudonyms of an earlier case stand for is in it and nowhere else, and is not overwritten; name another file, or take it away",
+            names.display()
+        )));
+    }
     Ok(())
 }
 
-/// A file for a case where the user names none: `intriage.case`, or with a number where that is taken.
+/// A link that leads nowhere is there, too.
+fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+/// A file for a case where the user names none: `intriage.case`, or with a number where that or its list is taken.
 pub(super) fn free_name() -> PathBuf {
     let numbered = (2..).map(|n| PathBuf::from(format!("intriage-{n}.case")));
     let mut names = std::iter::once(PathBuf::from("intriage.case")).chain(numbered);
     // The names never end, the files of a folder do.
-    names.find(|name| !name.exists()).unwrap_or_default()
+    names.find(|name| !is_there(name) && !is_there(&names_file(name))).unwrap_or_default()
 }
 
 /// Adds the manifests the user named; one that is none is an error with its line.
@@ -56,20 +68,27 @@ pub(super) fn add_manifests(case: &mut Case, paths: &[PathBuf]) -> Result<(), Fa
     Ok(())
 }
 
-/// Saves a case, redacted, and beside it the owner's list of pseudonyms where there are any.
+/// Saves a case, redacted, and beside it the owner's list of pseudonyms where there are any: both or neither.
 pub(super) fn keep(case: &Case, redactor: &Redactor, path: &Path) -> Result<(), Failure> {
-    save(case, redactor, path)?;
+    let packed = Packed::new(case, redactor)?;
     let mut map = redactor.map();
     // What stands for itself is a pseudonym of an earlier list, and nobody here knows its original.
     map.originals.retain(|pseudonym, original| pseudonym != original);
     if map.originals.is_empty() {
+        packed.save(path)?;
         anstream::eprintln!("saved {}", path.display());
         return Ok(());
     }
     let names = names_file(path);
     let failed = |why: String| Failure::File { path: names.display().to_string(), why };
     let json = serde_json::to_string_pretty(&map).map_err(|e| failed(e.to_string()))?;
-    write_for_owner(&names, &json).map_err(|e| failed(e.to_string()))?;
+    // The list first: a case whose pseudonyms nobody can read any more would be worse than none.
+    write_for_owner(&names, &json).map_err(|e| failed(format!("{e}; nothing was saved")))?;
+    if let Err(why) = packed.save(path) {
+        // Best effort: it is of no use without its case.
+        let _ = std::fs::remove_file(&names);
+        return Err(why.into());
+    }
     anstream::eprintln!(
         "saved {}; what its pseudonyms stand for is in {}, which is for you alone",
         path.display(),
@@ -85,21 +104,24 @@ pub(super) fn names_file(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Whole or not at all, and for the owner's eyes from its first byte on: an older file's rights are not taken over.
+/// Whole or not at all, for the owner's eyes from its first byte on, and never over another file.
 fn write_for_owner(path: &Path, text: &str) -> std::io::Result<()> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let draft = folder.join(format!(".{name}.{}.part", std::process::id()));
     // A draft of an earlier process with our number is nobody's any more.
     let _ = std::fs::remove_file(&draft);
+    // The name is ours from here on: nobody else can take it between looking and writing.
+    new_for_owner(path)?;
     let written = new_for_owner(&draft).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         std::fs::rename(&draft, path)
     });
     if written.is_err() {
-        // Best effort: it may not even exist.
+        // Best effort: the draft may not even exist.
         let _ = std::fs::remove_file(&draft);
+        let _ = std::fs::remove_file(path);
     }
     written
 }
@@ -120,11 +142,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_for_its_owner_alone_whatever_stood_there_before() {
+    fn a_list_is_for_its_owner_alone() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.case.names.json");
-        fs::write(&path, "an older and longer list").unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         write_for_owner(&path, "{}").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "{}");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
@@ -132,12 +152,26 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_replaced_and_what_it_leads_to_stays() {
+    fn an_earlier_list_is_never_overwritten() {
         let dir = tempfile::tempdir().unwrap();
-        let (path, other) = (dir.path().join("x.names.json"), dir.path().join("other"));
-        fs::write(&other, "theirs").unwrap();
-        std::os::unix::fs::symlink(&other, &path).unwrap();
-        write_for_owner(&path, "{}").unwrap();
-        assert_eq!(fs::read_to_string(&other).unwrap(), "theirs");
+        let (path, link) = (dir.path().join("x.names.json"), dir.path().join("link.names.json"));
+        fs::write(&path, "theirs").unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert!(write_for_owner(&path, "{}").is_err() && write_for_owner(&link, "{}").is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_case_that_cannot_be_written_leaves_no_list_behind() {
+        let dir = tempfile::tempdir().unwrap();
+        // A folder in its place: the list can be written, and the case not.
+        let path = dir.path().join("x.case");
+        fs::create_dir_all(path.join("full")).unwrap();
+        let redactor = Redactor::new().known_hosts(["gpu7".to_owned()]);
+        let case = Case { notes: vec!["gpu7 is slow".into()], ..Case::default() };
+        assert!(keep(&case, &redactor, &path).is_err());
+        assert!(!redactor.map().originals.is_empty());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 }

@@ -50,11 +50,15 @@ pub(super) fn health(health: &Health, format: Format) -> Result<(), Failure> {
     }
 }
 
-/// Prints what is in a case.
-pub(super) fn contents(contents: &Contents, format: Format) -> Result<(), Failure> {
+/// Prints what is in a case, and what lies beside it and was not looked at.
+pub(super) fn contents(mut contents: Contents, strays: &[String], format: Format) -> Result<(), Failure> {
     match format {
-        Format::Text => text(&intriage_report::contents_text(contents, columns())),
-        Format::Json => json(intriage_report::contents_json(contents)),
+        Format::Text => text(&intriage_report::contents_text(&contents, strays, columns())),
+        Format::Json => {
+            let note = |name: &String| format!("no part of a case, and not looked at: {name}");
+            contents.notes.extend(strays.iter().map(note));
+            json(intriage_report::contents_json(&contents))
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use intriage_case::Case;
-use intriage_observe::{Address, Limits, PathPlan, Watch, open};
+use intriage_observe::{Address, Limits, OpenError, PathPlan, Watch, open};
 use intriage_redact::Redactor;
 
 use super::access::access;
@@ -64,7 +64,14 @@ impl Subject<'_> {
         if let Some((_, why)) = now.iter().find(|(asked, _)| *asked) {
             return Err(Failure::Usage((*why).into()));
         }
-        let mut case = chosen(open(path)?, self.replica)?;
+        let opened = open(path).map_err(|why| match why {
+            OpenError::Missing(path) => Failure::File {
+                path: path.display().to_string(),
+                why: "does not exist: give a URL, a folder of recordings or a case file".into(),
+            },
+            why => why.into(),
+        });
+        let mut case = chosen(opened?, self.replica)?;
         Looking::start(false, self.gpu, None)?.stop(&mut case);
         Ok(case)
     }

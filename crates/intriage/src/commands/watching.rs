@@ -24,6 +24,20 @@ pub(super) fn watching(plan: &Watch) -> Result<Case, Failure> {
     Ok(case?)
 }
 
+/// Waits while others look, or until the user wants it to end; tells whether that was so.
+pub(super) fn wait(time: Duration) -> bool {
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
+        std::thread::sleep(time);
+        return false;
+    };
+    runtime.block_on(async {
+        tokio::select! {
+            () = tokio::time::sleep(time) => false,
+            () = asked_to_stop() => true,
+        }
+    })
+}
+
 /// From now on a signal ends the program. Whoever once listened for signals is no longer ended by them, and what comes after
 /// a watch may wait for a pipe that never ends.
 #[expect(clippy::exit, reason = "a thread that waits for a pipe can be ended in no other way")]

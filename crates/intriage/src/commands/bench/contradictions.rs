@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::super::keeping::can_save;
 use super::args::{BenchArgs, BenchFormat};
 use crate::failure::Failure;
 
@@ -40,11 +41,8 @@ pub(super) fn check(args: &BenchArgs) -> Result<(), Failure> {
             args.prompts.random_input_len
         )));
     }
-    if let Some(path) = &args.goals.save
-        && let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty() && !f.is_dir())
-    {
-        let why = "there is no such folder".to_owned();
-        return Err(Failure::File { path: folder.display().to_string(), why });
+    if let Some(path) = &args.goals.save {
+        can_save("--save", path)?;
     }
     Ok(())
 }

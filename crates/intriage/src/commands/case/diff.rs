@@ -5,10 +5,11 @@ use std::path::Path;
 
 use intriage_case::Case;
 use intriage_diagnose::difference;
-use intriage_observe::{open, pseudonyms_of, redacted, renamed};
+use intriage_observe::{pseudonyms_of, redacted, renamed};
 use intriage_redact::Redactor;
 
 use super::super::print;
+use super::opened;
 use crate::cli::DiffArgs;
 use crate::failure::{Failure, Outcome};
 use crate::settings::Settings;
@@ -26,7 +27,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<Outcome, Failure> {
 
 /// Safe to print, and with one pseudonym for all of a kind: `host-1` here and `host-2` there may be the same host.
 fn comparable(path: &Path) -> Result<Case, Failure> {
-    let case = redacted(open(path)?, &Redactor::new());
+    let case = redacted(opened(path)?, &Redactor::new());
     let kind = |pseudonym: &str| pseudonym.rsplit_once('-').map(|(kind, _)| format!("{kind}-1"));
     let names: BTreeMap<String, String> =
         pseudonyms_of(&case)?.into_iter().filter_map(|p| kind(&p).map(|k| (p, k))).collect();

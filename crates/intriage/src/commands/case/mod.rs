@@ -9,6 +9,9 @@ mod show;
 
 use std::path::Path;
 
+use intriage_case::Case;
+use intriage_observe::{Address, Found, look_into};
+
 use crate::cli::{CaseArgs, CaseCommand};
 use crate::failure::{Failure, Outcome};
 
@@ -20,6 +23,23 @@ pub(crate) fn run(args: &CaseArgs) -> Result<Outcome, Failure> {
         CaseCommand::Merge(args) => merge::run(args),
         CaseCommand::Extract(args) => extract::run(args),
     }
+}
+
+/// A case on disk, with what lies beside it.
+fn found(path: &Path) -> Result<Found, Failure> {
+    if let Some(url) = path.to_str().filter(|text| Address::looks_like_one(text))
+        && !path.exists()
+    {
+        return Err(Failure::Usage(format!(
+            "{url} is a server, and this looks into what was collected: write it to a file first, with intriage collect URL --save FILE"
+        )));
+    }
+    Ok(look_into(path)?)
+}
+
+/// A case on disk.
+fn opened(path: &Path) -> Result<Case, Failure> {
+    Ok(found(path)?.case)
 }
 
 /// An output that is one of the inputs would destroy evidence.
