@@ -28,7 +28,7 @@ pub use extract::extract;
 pub use folder::{MAX_FILE, OpenError, open, read_gpu_file, read_log, save};
 pub use http::{Access, FetchError, Limits};
 pub use live::{LiveError, Progress, Watch, asked_to_stop, watch};
-pub use logs::{LogError, LogLimits, LogSource, TakenLog};
+pub use logs::{EncodingError, LogError, LogLimits, LogSource, TakenLog};
 pub use machine::MachineWatch;
 pub use manifest::read_manifest;
 pub use model::{ModelFilesError, find_model, read_model_files};

@@ -1,5 +1,6 @@
 //! A case made safe before anything of it is judged, printed or written.
 
+mod again;
 mod manifest;
 mod names;
 
@@ -18,6 +19,21 @@ use names::Unique;
 /// What the user called the target stays: it is their own word, and [`crate::save`] hides it in the file.
 #[must_use]
 pub fn redacted(case: Case, redactor: &Redactor) -> Case {
+    keep_free(&case, redactor);
+    let mut safe = looked_over(case, redactor);
+    again::look(&mut safe, &redactor.seen());
+    safe
+}
+
+/// What reads like a pseudonym in some text of a case is given to nobody in the others.
+fn keep_free(case: &Case, redactor: &Redactor) {
+    let texts = case.logs.iter().map(|log| &log.text).chain(case.manifests.iter().map(|given| &given.text));
+    texts.for_each(|text| redactor.keep_free(text));
+    case.replicas.iter().for_each(|replica| keep_free(&replica.case, redactor));
+}
+
+/// The first look: every text by itself.
+fn looked_over(case: Case, redactor: &Redactor) -> Case {
     let text = |text: String| redactor.text(&text).into_owned();
     let mut notes: Vec<String> = case.notes.iter().map(|note| names::sentence(redactor, note)).collect();
     let mut manifests = Vec::new();
@@ -70,9 +86,14 @@ fn logs(logs: Vec<LogText>, redactor: &Redactor) -> Vec<LogText> {
     let mut taken = Unique::default();
     let safe = |log: LogText| LogText {
         name: taken.take(&names::name(redactor, &log.name)),
-        text: redactor.text(&log.text).into_owned(),
+        text: redactor.text(&readable(log.text)).into_owned(),
     };
     logs.into_iter().map(safe).collect()
+}
+
+/// A log of a foreign case may be UTF-16 that was taken for bytes: no rule knows a word with NULs in it.
+fn readable(text: String) -> String {
+    if crate::logs::is_wide(text.as_bytes()) { text.replace('\0', "") } else { text }
 }
 
 fn replicas(replicas: Vec<Replica>, redactor: &Redactor) -> Vec<Replica> {
@@ -87,7 +108,7 @@ fn replicas(replicas: Vec<Replica>, redactor: &Redactor) -> Vec<Replica> {
 
 /// A replica is nobody's own word: its target is hidden like the rest.
 fn replica(replica: Replica, redactor: &Redactor) -> Replica {
-    let mut case = redacted(replica.case, redactor);
+    let mut case = looked_over(replica.case, redactor);
     case.target.name = redactor.text(&case.target.name).into_owned();
     Replica { name: replica.name, case }
 }
@@ -160,6 +181,11 @@ fn host(snapshot: HostSnapshot, redactor: &Redactor) -> HostSnapshot {
             Some("environ") if of_process => redactor.environment(&content),
             _ => redactor.text(&content).into_owned(),
         };
+        // The kernel names these, and a machine may be called like one of its files; groups are named by people.
+        let by_kernel = name.starts_with("proc/") || name.starts_with("sys/");
+        if by_kernel && !name.starts_with("sys/fs/cgroup/") {
+            return (taken.take(&name), content);
+        }
         // With a slash before it, so that `home/ann` is seen for what it is.
         let safe = names::path(redactor, &["/", &name].concat());
         (taken.take(safe.trim_start_matches('/')), content)
@@ -235,6 +261,32 @@ mod tests {
         let inventory = format!("{:?}", safe.collected);
         assert!(!inventory.contains(KEY) && !inventory.contains("ann"), "{inventory}");
         assert_eq!(safe.command_line.as_deref(), Some("vllm serve m --api-key [redacted]"));
+    }
+
+    #[test]
+    fn a_host_that_one_log_gives_away_is_hidden_in_the_others_and_in_names_of_files() {
+        let log = |name: &str, text: &str| LogText { name: name.into(), text: text.into() };
+        let case = Case {
+            logs: vec![
+                log("gpunode9.log", "lost connection to gpunode9, host-1 is up\n"),
+                log("syslog.log", "Nov 16 07:40:20 gpunode9 kernel: NVRM: Xid\n"),
+            ],
+            replicas: vec![Replica {
+                name: "b".into(),
+                case: Case { logs: vec![log("c.log", "after gpunode9\n")], ..Case::default() },
+            }],
+            host: vec![HostSnapshot {
+                at: Millis(1),
+                files: BTreeMap::from([("proc/sys/vm/swappiness".into(), "60\n".into())]),
+            }],
+            ..Case::default()
+        };
+        let safe = redacted(case, &Redactor::new().known_hosts(["vm".into()]));
+        // host-1 is somebody's real name here.
+        assert_eq!(safe.logs[0], log("host-2.log", "lost connection to host-2, host-1 is up\n"));
+        assert_eq!(safe.replicas[0].case.logs[0].text, "after host-2\n");
+        assert!(safe.host[0].files.contains_key("proc/sys/vm/swappiness"));
+        assert_eq!(redacted(safe.clone(), &Redactor::new()), safe);
     }
 
     #[test]
