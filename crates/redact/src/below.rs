@@ -73,15 +73,15 @@ impl Below {
                 }
             }
             Self::Value { indent: outer } => {
-                let (start, end) = word(line, start, end);
-                let value = &line[start..end];
-                let start_of = |line: &str| line.len() - line.trim_start().len();
+                let (from, end) = word(line, start, end);
+                let value = &line[from..end];
                 let alone = !value.contains([' ', ':', '{', '[', '=']) || is_quoted(line.trim());
-                if start_of(line) > outer && alone && !value.starts_with('-') {
-                    push(start, end, With::Mask);
+                if start > outer && alone && !value.starts_with('-') {
+                    push(from, end, With::Mask);
                 }
             }
-            Self::Block { indent: outer } if indent(line) > outer => push(start, end, With::Mask),
+            // Behind the blanks alone: `---` ends a block.
+            Self::Block { indent: outer } if start > outer => push(start, end, With::Mask),
             Self::Lines(_) => push(start, end, With::Mask),
             Self::List { secret } => {
                 let numbers = body.trim_end_matches(',');
@@ -104,7 +104,10 @@ impl Below {
         let body = written.trim();
         match self {
             Self::Word | Self::Value { .. } => (body.is_empty() && self != Self::Word).then_some(self),
-            Self::Block { indent: outer } => (body.is_empty() || indent(written) > outer).then_some(self),
+            Self::Block { indent: outer } => {
+                let start = written.len() - written.trim_start().len();
+                (body.is_empty() || start > outer).then_some(self)
+            }
             Self::Lines(left) => (left > 1).then(|| Self::Lines(left - 1)),
             // What is no text ends it: objects in a list have names of their own.
             Self::List { .. } => {
@@ -192,6 +195,7 @@ mod tests {
                 "\"prompt\": [\n  \"who is it\",\n  \"a man\"\n],\n\"stop\": [\n  \"x\"\n]\n",
                 "\"prompt\": [\n  \"[9 characters]\",\n  \"[5 characters]\"\n],\n\"stop\": [\n  \"x\"\n]\n",
             ),
+            ("password: |\n  letmein\n---\nkind: Pod\n", "password: |\n  [redacted]\n---\nkind: Pod\n"),
             (
                 "Private-Lines: 2\nAAAB\nAAAC\nPrivate-MAC: 01\n",
                 "Private-Lines: 2\n[redacted]\n[redacted]\nPrivate-MAC: 01\n",
