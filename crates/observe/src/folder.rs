@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use listing::{entries, files_of};
 
-use crate::logs::around_gap;
+use crate::logs::{EncodingError, around_gap, decoded, log_name};
 
 /// Most bytes read of one file of a recording.
 pub const MAX_FILE: u64 = 256 << 20;
@@ -139,9 +139,15 @@ fn folder(path: &Path) -> Result<Found, OpenError> {
             strays.push(format!("{name:?}"));
             continue;
         }
-        let bytes =
-            if name.strip_suffix(".log").is_some() { read_log_bytes(&file) } else { read_limited(&file) };
-        match bytes {
+        if name.strip_suffix(".log").is_some() {
+            match read_log_text(&file) {
+                Ok(Ok(text)) => drop(layout::add(&mut case, &name, text.into_bytes())),
+                Ok(Err(why)) => case.notes.push(format!("{name} was left out: {why}")),
+                Err(why) => unread.push(why),
+            }
+            continue;
+        }
+        match read_limited(&file) {
             Ok(bytes) if name == file::MANIFEST => {
                 file::put_manifest(&bytes, &mut case)
                     .map_err(|why| OpenError::NotACase { path: file, why })?;
@@ -179,12 +185,12 @@ fn read_limited(path: &Path) -> Result<Vec<u8>, OpenError> {
 }
 
 /// A log's start (settings) and end (what happened last) where it is too long to be read whole.
-fn read_log_bytes(path: &Path) -> Result<Vec<u8>, OpenError> {
+fn read_log_text(path: &Path) -> Result<Result<String, EncodingError>, OpenError> {
     let failed = |e: std::io::Error| io(path, &e);
     let mut opened = File::open(path).map_err(failed)?;
     let length = opened.metadata().map_err(failed)?.len();
     if length <= MAX_FILE {
-        return read_limited(path);
+        return Ok(decoded(read_limited(path)?, false));
     }
     let half = MAX_FILE / 2;
     let mut bytes = Vec::new();
@@ -192,16 +198,14 @@ fn read_log_bytes(path: &Path) -> Result<Vec<u8>, OpenError> {
     opened.seek(SeekFrom::Start(length - half)).map_err(failed)?;
     let mut tail = Vec::new();
     opened.take(half).read_to_end(&mut tail).map_err(failed)?;
-    Ok(around_gap(bytes, &tail).0)
+    Ok(decoded(around_gap(bytes, &tail).0, true))
 }
 
 /// Reads a log for the case.
 pub fn read_log(path: &Path) -> Result<LogText, OpenError> {
-    let bytes = read_log_bytes(path)?;
-    let stem = path.file_stem().map_or("server".into(), |n| n.to_string_lossy().into_owned());
-    let text =
-        String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
-    Ok(LogText { name: format!("{stem}.log"), text })
+    let text = read_log_text(path)?;
+    let text = text.map_err(|why| OpenError::Io { path: path.to_owned(), why: why.to_string() })?;
+    Ok(LogText { name: log_name(path), text })
 }
 
 /// Adds what a GPU tool printed, wherever it was saved, to a case; tells which tool it was.

@@ -31,7 +31,7 @@ pub use folder::{Found, MAX_FILE, OpenError, look_into, open, read_gpu_file, rea
 pub use http::{Access, FetchError, Limits};
 pub use legible::why_illegible;
 pub use live::{LiveError, Progress, Watch, asked_to_stop, watch};
-pub use logs::{LogError, LogLimits, LogSource, TakenLog};
+pub use logs::{EncodingError, LogError, LogLimits, LogSource, TakenLog};
 pub use machine::MachineWatch;
 pub use manifest::read_manifest;
 pub use model::{ModelFilesError, find_model, read_model_files};

@@ -1,5 +1,6 @@
 //! A case made safe before anything of it is judged, printed or written.
 
+mod again;
 mod manifest;
 mod names;
 
@@ -18,6 +19,21 @@ use names::Unique;
 /// What the user called the target stays: it is their own word, and [`crate::save`] hides it in the file.
 #[must_use]
 pub fn redacted(case: Case, redactor: &Redactor) -> Case {
+    keep_free(&case, redactor);
+    let mut safe = looked_over(case, redactor);
+    again::look(&mut safe, &redactor.seen());
+    safe
+}
+
+/// What reads like a pseudonym in some text of a case is given to nobody in the others.
+fn keep_free(case: &Case, redactor: &Redactor) {
+    let texts = case.logs.iter().map(|log| &log.text).chain(case.manifests.iter().map(|given| &given.text));
+    texts.for_each(|text| redactor.keep_free(text));
+    case.replicas.iter().for_each(|replica| keep_free(&replica.case, redactor));
+}
+
+/// The first look: every text by itself.
+fn looked_over(case: Case, redactor: &Redactor) -> Case {
     let text = |text: String| redactor.text(&text).into_owned();
     let mut notes: Vec<String> = case.notes.iter().map(|note| names::sentence(redactor, note)).collect();
     let mut manifests = Vec::new();
@@ -70,9 +86,14 @@ fn logs(logs: Vec<LogText>, redactor: &Redactor) -> Vec<LogText> {
     let mut taken = Unique::default();
     let safe = |log: LogText| LogText {
         name: taken.take(&names::name(redactor, &log.name)),
-        text: redactor.text(&log.text).into_owned(),
+        text: redactor.text(&readable(log.text)).into_owned(),
     };
     logs.into_iter().map(safe).collect()
+}
+
+/// A log of a foreign case may be UTF-16 that was taken for bytes: no rule knows a word with NULs in it.
+fn readable(text: String) -> String {
+    if crate::logs::is_wide(text.as_bytes()) { text.replace('\0', "") } else { text }
 }
 
 fn replicas(replicas: Vec<Replica>, redactor: &Redactor) -> Vec<Replica> {
@@ -87,7 +108,7 @@ fn replicas(replicas: Vec<Replica>, redactor: &Redactor) -> Vec<Replica> {
 
 /// A replica is nobody's own word: its target is hidden like the rest.
 fn replica(replica: Replica, redactor: &Redactor) -> Replica {
-    let mut case = redacted(replica.case, redactor);
+    let mut case = looked_over(replica.case, redactor);
     case.target.name = redactor.text(&case.target.name).into_owned();
     Replica { name: replica.name, case }
 }
@@ -160,6 +181,11 @@ fn host(snapshot: HostSnapshot, redactor: &Redactor) -> HostSnapshot {
             Some("environ") if of_process => redactor.environment(&content),
             _ => redactor.text(&content).into_owned(),
         };
+        // The kernel names these, and a machine may be called like one of its files; groups are named by people.
+        let by_kernel = name.starts_with("proc/") || name.starts_with("sys/");
+        if by_kernel && !name.starts_with("sys/fs/cgroup/") {
+            return (taken.take(&name), content);
+        }
         // With a slash before it, so that `home/ann` is seen for what it is.
         let safe = names::path(redactor, &["/", &name].concat());
         (taken.take(safe.trim_start_matches('/')), content)
@@ -168,115 +194,4 @@ fn host(snapshot: HostSnapshot, redactor: &Redactor) -> HostSnapshot {
 }
 
 #[cfg(test)]
-mod tests {
-    use intriage_case::file::contents;
-    use intriage_case::model::ModelSummary;
-    use intriage_case::{Bytes, Millis, Seconds, Target};
-
-    use super::*;
-
-    /// One planted secret in every place a case has for text.
-    #[test]
-    fn no_place_of_a_case_keeps_a_secret() {
-        const KEY: &str = "sk-proj-Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MA";
-        let mut case = Case {
-            scrapes: vec![
-                Scrape {
-                    at: Millis(1),
-                    outcome: ScrapeOutcome::Body(format!("a{{key=\"{KEY}\"}} 1\n").into_bytes()),
-                },
-                Scrape { at: Millis(2), outcome: ScrapeOutcome::Failed(format!("401 for Bearer {KEY}")) },
-            ],
-            endpoints: BTreeMap::from([("/server_info".into(), format!(r#"{{"api_key":"{KEY}"}}"#))]),
-            logs: vec![LogText { name: "server.log".into(), text: format!("api_key={KEY}\n") }],
-            command_line: Some(format!("vllm serve m --api-key {KEY}")),
-            collected: vec![Collected {
-                what: format!("log /home/ann/{KEY}.log"),
-                outcome: Gathered::Skipped { why: format!("401 for Bearer {KEY}") },
-                took: Seconds(0.1),
-                size: Bytes(0.0),
-                budget: None,
-            }],
-            notes: vec![format!("asked with Authorization: Bearer {KEY}")],
-            host: vec![HostSnapshot {
-                at: Millis(1),
-                files: BTreeMap::from([
-                    ("proc/7/cmdline".into(), format!("vllm\0serve\0--api-key\0{KEY}\0")),
-                    ("proc/7/environ".into(), format!("OPENAI_API_KEY={KEY}\0PATH=/bin\0")),
-                ]),
-            }],
-            model: Some(ModelFiles {
-                texts: BTreeMap::from([("config.json".into(), format!(r#"{{"api_key":"{KEY}"}}"#))]),
-                summary: ModelSummary {
-                    folder: Some(format!("/home/ann/{KEY}")),
-                    asked: Some(format!("s3://x?token={KEY}")),
-                    ..ModelSummary::default()
-                },
-            }),
-            replicas: vec![Replica {
-                name: "b".into(),
-                case: Case {
-                    target: Target { name: format!("http://x/?api_key={KEY}") },
-                    logs: vec![LogText { name: "b.log".into(), text: format!("api_key={KEY}\n") }],
-                    ..Case::default()
-                },
-            }],
-            ..Case::default()
-        };
-        for (_, text) in case.gpu.texts_mut() {
-            *text = Some(format!("Name : python --token {KEY}\n"));
-        }
-        case.gpu.dcgm = case.scrapes.clone();
-        let safe = redacted(case, &Redactor::new());
-        for (name, bytes) in contents(&safe).unwrap() {
-            assert!(!String::from_utf8_lossy(&bytes).contains(KEY), "{name}");
-        }
-        assert!(!safe.notes.concat().contains(KEY));
-        let inventory = format!("{:?}", safe.collected);
-        assert!(!inventory.contains(KEY) && !inventory.contains("ann"), "{inventory}");
-        assert_eq!(safe.command_line.as_deref(), Some("vllm serve m --api-key [redacted]"));
-    }
-
-    #[test]
-    fn no_name_of_a_file_tells_what_its_text_does_not() {
-        const HOST: &str = "gpu7.corp.acme-internal.com";
-        let log = |name: String| LogText { name, text: "ready\n".into() };
-        let case = Case {
-            endpoints: BTreeMap::from([
-                ("/version".into(), "{}".into()),
-                (format!("/via/{HOST}"), "{}".into()),
-            ]),
-            logs: vec![log(format!("{HOST}.log")), log("hf_CANARYabcdefghijklmnop.log".into())],
-            manifests: vec![intriage_case::ManifestText {
-                name: format!("{HOST}.service"),
-                changed: None,
-                text: "[Service]\nExecStart=vllm serve m\n".into(),
-            }],
-            host: vec![HostSnapshot {
-                at: Millis(1),
-                files: BTreeMap::from([
-                    ("home/alice/x".into(), "1\n".into()),
-                    ("proc/stat".into(), "cpu 1\n".into()),
-                ]),
-            }],
-            collected: vec![Collected {
-                what: format!("log /srv/{HOST}.log"),
-                outcome: Gathered::Partly { why: format!("/srv/{HOST}.log is long") },
-                took: Seconds(0.1),
-                size: Bytes(0.0),
-                budget: None,
-            }],
-            replicas: vec![Replica { name: HOST.into(), case: Case::default() }],
-            ..Case::default()
-        };
-        let safe = redacted(case, &Redactor::new());
-        for (name, bytes) in contents(&safe).unwrap() {
-            let all = [name.as_str(), &String::from_utf8_lossy(&bytes)].concat();
-            assert!(!all.contains("acme") && !all.contains("CANARY") && !all.contains("alice"), "{all}");
-        }
-        assert_eq!(safe.logs[0].name, "host-1.log");
-        assert!(safe.collected[0].what.ends_with("/host-1.log"), "{:?}", safe.collected);
-        assert!(safe.endpoints.contains_key("/version") && safe.host[0].files.contains_key("proc/stat"));
-        assert_eq!(redacted(safe.clone(), &Redactor::new()), safe);
-    }
-}
+mod tests;

@@ -87,11 +87,50 @@ fn is_a_version(line: &str, start: usize, end: usize, address: Ipv4Addr) -> bool
     let near = before.trim_end_matches([' ', '\t', ':', '=', '"', '\'', '(']);
     let word = near.rsplit(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_')).next();
     let word = word.unwrap_or_default().to_ascii_lowercase();
-    let words = ["version", "ver", "release", "driver", "cudnn", "nccl", "cuda", "build", "v", "tensorrt"];
-    words.contains(&word.as_str())
+    VERSIONED.contains(&word.as_str())
         || word.ends_with("version")
         || ["nvidia-", "-cu11", "-cu12", "-cu13"].iter().any(|mark| word.contains(mark))
 }
+
+/// What has a version behind it: words for one, libraries and firmware with four numbers in theirs.
+const VERSIONED: [&str; 36] = [
+    "version",
+    "ver",
+    "release",
+    "driver",
+    "build",
+    "v",
+    "cudnn",
+    "nccl",
+    "cuda",
+    "tensorrt",
+    "cublas",
+    "cufft",
+    "curand",
+    "cusolver",
+    "cusparse",
+    "cusparselt",
+    "nvjitlink",
+    "nvtx",
+    "cupti",
+    "nvrtc",
+    "cufile",
+    "nvshmem",
+    "bios",
+    "vbios",
+    "firmware",
+    "fw",
+    "ofed",
+    "mofed",
+    "inforom",
+    "bmc",
+    "uefi",
+    "efa",
+    "libfabric",
+    "ucx",
+    "rocm",
+    "hsa",
+];
 
 /// llama.cpp begins its lines with minutes, seconds, milliseconds, microseconds: `16.15.202.152 I slot`.
 fn is_a_time(line: &str, start: usize, end: usize) -> bool {
@@ -167,6 +206,9 @@ mod tests {
             "0.32.0.1",
             "version 12.4.5.8",
             "driver: 5.5.0.1",
+            "cuBLAS 12.8.4.1",
+            "cuFFT 11.3.3.83 cuRAND 10.3.9.90",
+            "BIOS 1.4.0.12",
             "nvidia-cublas-cu12   12.4.5.8",
             "x==9.1.0.70",
             "v1.2.3.4",

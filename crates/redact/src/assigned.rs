@@ -1,11 +1,16 @@
 //! What is hidden of a value, by what its name means.
 
+mod several;
+
 use crate::assignments::By;
+use crate::headers::{behind_scheme, joined_words, says_nothing};
 use crate::hits::{Hit, With};
+use crate::homes::is_user;
 use crate::names::{Meaning, Named};
 use crate::pseudonyms::Kind;
 use crate::rules::Extent;
 use crate::values::{self, Quote};
+use crate::yaml::{is_address, is_block, refers};
 use crate::{hosts, looks, prompts};
 
 /// Longest value that is judged by its looks, in bytes.
@@ -36,6 +41,9 @@ pub(crate) fn find(line: &str, named: Named, found: Assigned<'_>, hits: &mut Vec
     }
     match named.meaning {
         Meaning::Secret(extent) => finder.secret(extent, hits),
+        Meaning::Perhaps | Meaning::Text if found.by == By::Tag => finder.secret(Extent::Value, hits),
+        // A flag in a list of words: what follows it is its value.
+        Meaning::Perhaps if found.by == By::Comma => finder.perhaps(looks::text, hits),
         Meaning::Perhaps => finder.perhaps(looks::secret, hits),
         Meaning::Text => finder.perhaps(if finder.is_value() { looks::text } else { looks::secret }, hits),
         Meaning::Host => finder.host(hits),
@@ -70,16 +78,6 @@ pub(crate) fn is_folder(rule: &str, name: &str, value: &str) -> bool {
     value.starts_with('/') && (rule == "credentials" || name.eq_ignore_ascii_case("pwd"))
 }
 
-/// Whether this is the name of somebody.
-pub(crate) fn is_user(name: &str) -> bool {
-    const NOBODY: [&str; 6] = ["root", "nobody", "user", "default", "system", "assistant"];
-    name.len() <= 64
-        && name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
-        && !NOBODY.contains(&name)
-        && !looks::empty(name)
-}
-
 struct Finder<'a> {
     line: &'a str,
     rule: &'static str,
@@ -94,7 +92,13 @@ impl Finder<'_> {
     /// Without a separator, as in `password hunter2` or `user 'ann'`, only what can hardly be prose is a value.
     fn can_be(&self, meaning: Meaning) -> bool {
         match self.found.by {
-            By::Comma => matches!(meaning, Meaning::Secret(_)),
+            By::Comma if self.found.name.starts_with('-') => {
+                matches!(meaning, Meaning::Secret(_) | Meaning::Perhaps | Meaning::Text)
+                    && Quote::open(self.line, self.found.at)
+                        .is_some_and(|(_, from)| self.byte(from) != Some(b'-'))
+            }
+            By::Comma | By::Cell => matches!(meaning, Meaning::Secret(_)),
+            By::Tag => !matches!(meaning, Meaning::Prompt { .. }),
             By::Blank if !self.found.name.starts_with('-') => {
                 let (start, end) = self.short();
                 // What has a separator behind it is the next name.
@@ -123,8 +127,21 @@ impl Finder<'_> {
             let taken = looks::in_prose(&line[start..end]) && self.mask(start, end, hits);
             return taken.then_some(end);
         }
+        if is_block(&line[at..]) && self.found.by == By::Colon {
+            return None;
+        }
+        if self.found.by == By::Tag || self.found.by == By::Cell {
+            let close =
+                if self.found.by == By::Tag { &['<'][..] } else { &['|', '\u{2502}', '\u{2503}'][..] };
+            let inside = line[at..].find(close).map(|length| line[at..at + length].trim_end());
+            return inside
+                .and_then(|value| self.mask(at, at + value.len(), hits).then_some(at + value.len()));
+        }
         if let Some((quote, from)) = Quote::open(line, at) {
             let (end, next) = quote.close(line, from);
+            if self.found.by == By::Comma && extent == Extent::Several {
+                return self.listed(from, end, next, hits);
+            }
             let from = if extent == Extent::Rest { behind_scheme(line, from, end) } else { from };
             return self.mask(from, end, hits).then_some(next);
         }
@@ -141,6 +158,9 @@ impl Finder<'_> {
             (_, Extent::Rest) => {
                 let end = self.found.around.map_or(line.len(), |quote| quote.close(line, at).0);
                 let from = behind_scheme(line, at, end);
+                if says_nothing(&line[from..end]) {
+                    return None;
+                }
                 let end = if self.found.around.is_some() { end } else { joined_words(line, from) };
                 return self.mask(from, end, hits).then_some(end);
             }
@@ -166,6 +186,9 @@ impl Finder<'_> {
     fn list(&self, open: usize, hits: &mut Vec<Hit>) -> Option<usize> {
         let end = values::close_bracket(self.line, open);
         let strings = values::strings_in(self.line, open, end);
+        if strings.is_empty() && refers(&self.line[open..end]) {
+            return None;
+        }
         if strings.is_empty() {
             let inside = self.line[open + 1..end].trim_end_matches([']', '}', ')']).len();
             return self.mask(open + 1, open + 1 + inside, hits).then_some(end);
@@ -174,28 +197,6 @@ impl Finder<'_> {
             self.mask(from, to, hits);
         }
         Some(end)
-    }
-
-    /// The words behind `--api-key`: the first, and those after it that can be keys.
-    fn words(&self, at: usize, hits: &mut Vec<Hit>) -> Option<usize> {
-        let mut start = at;
-        let mut last = None;
-        loop {
-            let end = values::bare(self.line, start);
-            let word = &self.line[start..end];
-            let key = word.len() >= 6 && word.bytes().any(|byte| byte.is_ascii_digit());
-            if word.is_empty() || word.starts_with('-') || !(last.is_none() || key) {
-                return last;
-            }
-            if !self.mask(start, end, hits) {
-                return last;
-            }
-            last = Some(end);
-            start = end + self.line[end..].len() - self.line[end..].trim_start_matches(' ').len();
-            if start == end {
-                return last;
-            }
-        }
     }
 
     /// Whether the form leaves no doubt that this is a value: behind `=`, in quotes, or all there is in the line.
@@ -247,6 +248,11 @@ impl Finder<'_> {
         let (start, end) = self.short();
         let written = &self.line[start..end];
         let name = written.split_once(':').map_or(written, |(name, _)| name);
+        // kubectl writes a node with its address: `Node: gpu7/10.0.0.7`.
+        let name = match name.split_once('/') {
+            Some((name, address)) if is_address(address) => name,
+            _ => name,
+        };
         if !hosts::is_host(name, self.is_value()) {
             return None;
         }
@@ -262,37 +268,4 @@ impl Finder<'_> {
         self.push(start, end, With::Pseudonym(Kind::User), hits);
         Some(end)
     }
-}
-
-/// Behind `Bearer ` and the like, where something follows.
-fn behind_scheme(line: &str, from: usize, end: usize) -> usize {
-    const SCHEMES: [&str; 7] =
-        ["bearer", "basic", "token", "digest", "apikey", "negotiate", "aws4-hmac-sha256"];
-    let Some(value) = line.get(from..end) else { return from };
-    match value.split_once(' ') {
-        Some((scheme, rest)) if SCHEMES.contains(&scheme.to_ascii_lowercase().as_str()) => {
-            end - rest.trim_start_matches(' ').len()
-        }
-        _ => from,
-    }
-}
-
-/// The end of `a=b; c=d`: words go on where one ends with a separator, and behind a scheme nobody knows.
-fn joined_words(line: &str, from: usize) -> usize {
-    let mut end = from;
-    let mut first = true;
-    for word in line[from..].split_inclusive(' ') {
-        // The kernel puts NUL between the words of a command line.
-        if let Some(length) = word.find('\0') {
-            return end + length;
-        }
-        end += word.len();
-        let bare = word.trim_end();
-        let scheme = first && bare.bytes().all(|byte| byte.is_ascii_alphabetic());
-        first = false;
-        if !(bare.ends_with([';', ',']) || scheme || bare.is_empty()) {
-            break;
-        }
-    }
-    from + line[from..end].trim_end_matches([' ', '\r', '"', '\'']).len()
 }

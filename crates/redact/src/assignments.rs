@@ -1,9 +1,11 @@
 //! Names and what stands behind them: `name=value`, `"name": "value"`, `--name value`, `Name: value`.
 
+use std::borrow::Cow;
+
 use crate::assigned::{self, Assigned};
 use crate::hits::Hit;
 use crate::names::{self, Meaning, Named};
-use crate::rules::Finds;
+use crate::rules::{Extent, Finds};
 use crate::scan::Scope;
 use crate::values::Quote;
 
@@ -15,11 +17,13 @@ pub(crate) struct Names<'a> {
     done: usize,
     /// Which marks stand in the line, as far as they were asked for.
     marks: Vec<(&'static str, bool)>,
+    /// Whether the name is the first in its line and quoted as JSON quotes: what would be its mark is in another line.
+    pretty: bool,
 }
 
 impl<'a> Names<'a> {
     pub(crate) fn new(line: &'a str, scope: Scope) -> Self {
-        Self { line, scope, done: 0, marks: Vec::new() }
+        Self { line, scope, done: 0, marks: Vec::new(), pretty: false }
     }
 
     /// Looks at the name around a place.
@@ -31,11 +35,13 @@ impl<'a> Names<'a> {
         let part = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_' || **byte == b'-';
         let start = at - bytes[self.done..at].iter().rev().take_while(part).count();
         let end = at + bytes[at..].iter().take_while(part).count();
+        let start = encoded_start(self.line, self.done, start);
         self.done = end;
-        let name = &self.line[start..end];
-        let Some(named) = self.meaning(start, name) else { return };
+        let name = unescaped(&self.line[start..end]);
+        self.pretty = is_pretty(self.line, start);
+        let Some(named) = self.meaning(start, &name) else { return };
         let Some(mut found) = separated(self.line, start, end) else { return };
-        found.name = name;
+        found.name = &name;
         if let Some(end) = assigned::find(self.line, named, found, hits) {
             self.done = self.done.max(end);
         }
@@ -63,9 +69,12 @@ impl<'a> Names<'a> {
     }
 
     fn takes(&mut self, meaning: Meaning) -> bool {
-        let Meaning::Prompt { mark, .. } = meaning else { return true };
+        let Meaning::Prompt { mark, extent } = meaning else { return true };
         if self.scope.keep_prompts {
             return false;
+        }
+        if self.pretty && extent != Extent::Rest {
+            return true;
         }
         if let Some((_, stands)) = self.marks.iter().find(|(known, _)| *known == mark) {
             return *stands;
@@ -89,6 +98,10 @@ pub(crate) enum By {
     Blank,
     /// `,` between two quoted texts.
     Comma,
+    /// `>` behind the name of an element: `<password>x</password>`.
+    Tag,
+    /// `|` between two cells of a table.
+    Cell,
 }
 
 /// Finds the value of the name between two places.
@@ -128,10 +141,21 @@ fn separated(line: &str, start: usize, end: usize) -> Option<Assigned<'_>> {
             at = next + 3;
             By::Query
         }
-        // A pair of a header's name and value, as Python prints it.
-        [b',', ..] if closed.is_some() && line[..start - 1].trim_end_matches('b').ends_with('(') => {
+        // A pair of a header's name and value, as Python prints it, or a flag and its value in a list of words.
+        [b',', ..]
+            if closed.is_some()
+                && (bytes[start] == b'-' || line[..start - 1].trim_end_matches('b').ends_with('(')) =>
+        {
             at = next + 1;
             By::Comma
+        }
+        [b'>', ..] if before == Some(b'<') => {
+            at = next + 1;
+            By::Tag
+        }
+        rest if next > at && cell(rest) > 0 && in_table(&line[..start]) => {
+            at = next + cell(rest);
+            By::Cell
         }
         [_, ..] if next > at => By::Blank,
         _ => return None,
@@ -142,8 +166,60 @@ fn separated(line: &str, start: usize, end: usize) -> Option<Assigned<'_>> {
     Some(Assigned { name: "", first, at: wrapped(line, at), by, json, around })
 }
 
-/// Behind `, "value"`, where that follows.
+/// Where a name begins that a URL writes with escapes, `api%5Fkey`; not before `from`.
+fn encoded_start(line: &str, from: usize, start: usize) -> usize {
+    let bytes = line.as_bytes();
+    let part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(**byte, b'_' | b'-');
+    let mut begin = start;
+    // What stands behind `%` belongs to the escape: `5Fkey`.
+    while begin > from && bytes[begin - 1] == b'%' && escape(&bytes[begin - 1..]).is_some() {
+        begin -= 1;
+        begin -= bytes[from..begin].iter().rev().take_while(part).count();
+    }
+    begin
+}
+
+/// What `%5F` and `%2D` stand for, the signs that names have in them.
+fn escape(bytes: &[u8]) -> Option<char> {
+    match bytes {
+        [b'%', b'5', b'F' | b'f', ..] => Some('_'),
+        [b'%', b'2', b'D' | b'd', ..] => Some('-'),
+        _ => None,
+    }
+}
+
+fn unescaped(name: &str) -> Cow<'_, str> {
+    if !name.contains('%') {
+        return Cow::Borrowed(name);
+    }
+    Cow::Owned(name.replace("%5F", "_").replace("%5f", "_").replace("%2D", "-").replace("%2d", "-"))
+}
+
+/// Whether nothing but a quote stands before a name, as in JSON that is written over several lines.
+fn is_pretty(line: &str, start: usize) -> bool {
+    line[..start].strip_suffix('"').is_some_and(|before| before.bytes().all(|b| matches!(b, b' ' | b'\t')))
+}
+
+/// The length of the line between two cells of a table, where one begins here.
+fn cell(rest: &[u8]) -> usize {
+    match rest {
+        [b'|', ..] => 1,
+        // U+2502, U+2503
+        [0xe2, 0x94, 0x82 | 0x83, ..] => 3,
+        _ => 0,
+    }
+}
+
+/// Whether a cell begins before a name.
+fn in_table(before: &str) -> bool {
+    before.trim_end_matches(' ').ends_with(['|', '\u{2502}', '\u{2503}'])
+}
+
+/// Behind `, "value"`, where that follows, or ` value` of an element's second attribute.
 fn paired(rest: &str) -> Option<&str> {
+    if let Some(behind) = rest.strip_prefix(" value").filter(|behind| behind.starts_with(['=', ':'])) {
+        return Some(behind);
+    }
     let rest = rest.strip_prefix(',')?.trim_start_matches(' ');
     rest.strip_prefix("\"value\"").or_else(|| rest.strip_prefix("'value'"))
 }

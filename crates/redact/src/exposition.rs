@@ -1,5 +1,6 @@
-//! Metrics pages: values of labels, and not a byte else.
+//! Metrics pages: values of labels and secrets in descriptions, and not a byte else.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use memchr::{memchr, memchr_iter};
@@ -18,6 +19,12 @@ pub(crate) fn redact(redactor: &Redactor, page: &[u8]) -> Vec<u8> {
     let mut judged: HashMap<Label<'_>, Option<Vec<u8>>> = HashMap::new();
     for (start, line) in lines(page) {
         if line.first() == Some(&b'#') {
+            if let Some((from, changed)) = help(redactor, line) {
+                let written = written.get_or_insert_with(|| Vec::with_capacity(page.len()));
+                written.extend_from_slice(&page[copied..start + from]);
+                written.extend_from_slice(changed.as_bytes());
+                copied = start + line.len();
+            }
             continue;
         }
         for (name, from, to) in labels(line) {
@@ -37,6 +44,18 @@ pub(crate) fn redact(redactor: &Redactor, page: &[u8]) -> Vec<u8> {
             written.extend_from_slice(&page[copied..]);
             written
         }
+    }
+}
+
+/// What a metric's description must read, where it changes, and where that begins: behind the metric's name.
+fn help(redactor: &Redactor, line: &[u8]) -> Option<(usize, String)> {
+    let text = std::str::from_utf8(line).ok()?;
+    let told = text.strip_prefix("# HELP ")?.split_once(' ')?.1;
+    // Descriptions speak of prompts and hosts; of secrets and addresses they should not.
+    let scope = Scope { keep_prompts: true, host_names: false };
+    match redactor.lines(told, scope, |_, _| {}) {
+        Cow::Owned(changed) => Some((line.len() - told.len(), changed)),
+        Cow::Borrowed(_) => None,
     }
 }
 
@@ -115,9 +134,9 @@ mod tests {
     }
 
     #[test]
-    fn only_values_of_labels_change() {
+    fn only_values_of_labels_and_secrets_of_descriptions_change() {
         let before = "# HELP up from 10.0.0.7 api_key=\"x\"\nup{instance=\"10.0.0.7:8000\",job=\"vllm\"} 1 1700000000\nup{path=\"C:\\\\Users\\\\alice\\\\m\",host=\"gpu-7\"} 0.5 # {user=\"ann\"} 1\n";
-        let after = "# HELP up from 10.0.0.7 api_key=\"x\"\nup{instance=\"ip-1:8000\",job=\"vllm\"} 1 1700000000\nup{path=\"C:\\\\Users\\\\user-1\\\\m\",host=\"host-1\"} 0.5 # {user=\"user-2\"} 1\n";
+        let after = "# HELP up from ip-1 api_key=\"[redacted]\"\nup{instance=\"ip-1:8000\",job=\"vllm\"} 1 1700000000\nup{path=\"C:\\\\Users\\\\user-1\\\\m\",host=\"host-1\"} 0.5 # {user=\"user-2\"} 1\n";
         assert_eq!(page(before), after);
         assert_eq!(page(after), after);
     }

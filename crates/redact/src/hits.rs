@@ -137,6 +137,12 @@ pub(crate) fn is_mask(text: &str) -> bool {
     matches!(marks(text)[..], [(0, end)] if end == text.len()) && text.starts_with('[')
 }
 
+/// Where the mask begins that ends a text.
+pub(crate) fn ends_in_mask(text: &str) -> Option<usize> {
+    let start = text.ends_with(']').then(|| text.rfind('['))??;
+    is_mask(&text[start..]).then_some(start)
+}
+
 /// `host-1`, but not the beginning of `host-1.example.com` or `ip-10-0-0-1`.
 fn stands_alone(line: &str, start: usize, end: usize) -> bool {
     let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';

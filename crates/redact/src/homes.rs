@@ -1,13 +1,24 @@
 //! People: e-mail addresses, and user names in paths.
 
 use crate::hits::{Hit, With};
-use crate::hosts::is_file;
+use crate::hosts::{is_file, is_url_host};
+use crate::looks;
 use crate::pseudonyms::Kind;
 use crate::rules::Part;
 use crate::scan::rule_name;
 
 /// Longest local part, and longest name of a user, in bytes.
 const LONGEST: usize = 64;
+
+/// Whether this is the name of somebody.
+pub(crate) fn is_user(name: &str) -> bool {
+    const NOBODY: [&str; 6] = ["root", "nobody", "user", "default", "system", "assistant"];
+    name.len() <= 64
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+        && !NOBODY.contains(&name)
+        && !looks::empty(name)
+}
 
 /// Looks at the address around the `@` (or `%40`) between two places.
 pub(crate) fn mail(line: &str, at: usize, behind: usize, hits: &mut Vec<Hit>) {
@@ -17,13 +28,33 @@ pub(crate) fn mail(line: &str, at: usize, behind: usize, hits: &mut Vec<Hit>) {
     let domain = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'.' || **byte == b'-';
     let end = behind + bytes[behind..].iter().take(253).take_while(domain).count();
     let name = line[behind..end].trim_end_matches(['.', '-']);
-    let Some((first, last)) = name.rsplit_once('.') else { return };
+    let Some((first, last)) = name.rsplit_once('.') else {
+        return shell(line, start, at, behind, name, hits);
+    };
     let is_domain = last.len() >= 2 && last.bytes().all(|b| b.is_ascii_alphabetic()) && !is_file(last);
     if start == at || first.is_empty() || !is_domain || in_authority(&line[..start]) {
         return;
     }
     let (end, with) = (behind + name.len(), With::Pseudonym(Kind::Mail));
     hits.push(Hit { start, end, with, rule: rule_name(Part::Mail) });
+}
+
+/// Looks at what a shell writes before a command: `ann@gpu7:~/work$ nvidia-smi`.
+fn shell(line: &str, start: usize, at: usize, behind: usize, name: &str, hits: &mut Vec<Hit>) {
+    let rest = &line.as_bytes()[behind + name.len()..];
+    let [b':', b'~' | b'/', path @ ..] = rest else { return };
+    let length =
+        path.iter().take(256).take_while(|byte| byte.is_ascii_graphic() && !b"$#".contains(*byte)).count();
+    let is_shell = matches!(path.get(length..), Some([b'$' | b'#'] | [b'$' | b'#', b' ', ..]));
+    let user = &line[start..at];
+    if !is_shell || !is_url_host(name) || start == at {
+        return;
+    }
+    let rule = rule_name(Part::Mail);
+    if is_user(user) {
+        hits.push(Hit { start, end: at, with: With::Pseudonym(Kind::User), rule });
+    }
+    hits.push(Hit { start: behind, end: behind + name.len(), with: With::Pseudonym(Kind::Host), rule });
 }
 
 /// Whether this is the end of a URL's user part: `http://user:pass@host` has no e-mail in it.
@@ -53,4 +84,22 @@ pub(crate) fn home(line: &str, from: usize, hits: &mut Vec<Hit>) {
     }
     let (end, with) = (start + name.len(), With::Pseudonym(Kind::User));
     hits.push(Hit { start, end, with, rule: rule_name(Part::Home) });
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Redactor;
+
+    #[test]
+    fn the_prompt_of_a_shell_tells_who_sat_where() {
+        for (line, safe) in [
+            ("alice@gpubox:~$ nvidia-smi", "user-1@host-1:~$ nvidia-smi"),
+            ("root@gpubox:/srv# vllm serve m", "root@host-1:/srv# vllm serve m"),
+            ("(base) alice@gpubox:~/work$ ls", "(base) user-1@host-1:~/work$ ls"),
+            ("@torch.compile x@main:/a b", "@torch.compile x@main:/a b"),
+        ] {
+            assert_eq!(Redactor::new().text(line), safe);
+            assert_eq!(Redactor::new().text(safe), safe);
+        }
+    }
 }

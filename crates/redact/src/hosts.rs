@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use crate::domains::{LABELS, PUBLIC};
 use crate::hits::{Hit, With};
 use crate::pseudonyms::Kind;
 use crate::rules::Part;
@@ -9,34 +10,6 @@ use crate::scan::rule_name;
 
 /// Longest host name, in bytes (RFC 1035).
 const LONGEST: usize = 253;
-
-/// Hosts everybody has or knows: they say nothing of the owner, and a reader wants to follow their links.
-const PUBLIC: [&str; 24] = [
-    "localhost",
-    "host.docker.internal",
-    "kubernetes.default.svc",
-    "kubernetes.default.svc.cluster.local",
-    "metadata.google.internal",
-    "github.com",
-    "raw.githubusercontent.com",
-    "huggingface.co",
-    "hf.co",
-    "docs.vllm.ai",
-    "docs.sglang.ai",
-    "pytorch.org",
-    "docs.pytorch.org",
-    "pypi.org",
-    "docs.python.org",
-    "docs.nvidia.com",
-    "developer.nvidia.com",
-    "docs.ray.io",
-    "arxiv.org",
-    "api.openai.com",
-    "www.apache.org",
-    "www.w3.org",
-    "json-schema.org",
-    "opentelemetry.io",
-];
 
 /// Last labels of full names that are taken for hosts in plain text, and how sure they make it.
 const LAST_LABELS: [(&str, Sure); 14] = [
@@ -157,7 +130,8 @@ pub(crate) fn in_text(line: &str, dot: usize, hits: &mut Vec<Hit>) {
         return;
     }
     let after = &bytes[end..];
-    if matches!(after, [b'(' | b'=' | b'_', ..]) {
+    let names_a_label = matches!(after, [b'/', next, ..] if next.is_ascii_alphanumeric()) && is_label(name);
+    if matches!(after, [b'(' | b'=' | b'_', ..]) || names_a_label {
         return;
     }
     let has_port = matches!(after, [b':', b'0'..=b'9', b'0'..=b'9', ..]);
@@ -206,6 +180,11 @@ pub(crate) fn before_port(line: &str, colon: usize, hits: &mut Vec<Hit>) {
         let with = With::Pseudonym(Kind::Host);
         hits.push(Hit { start, end: colon, with, rule: rule_name(Part::HostAndPort) });
     }
+}
+
+/// Whether a domain is one that labels are named after.
+fn is_label(domain: &str) -> bool {
+    LABELS.iter().any(|label| if label.starts_with('.') { domain.ends_with(label) } else { domain == *label })
 }
 
 fn tells_a_host(name: &str, port: bool) -> bool {
@@ -257,11 +236,18 @@ mod tests {
         }
         assert_eq!(found("to infer.acme.ai:8000"), ["infer.acme.ai"]);
         assert_eq!(found("gpu7.acme.com.log"), ["gpu7.acme.com"]);
+        assert_eq!(
+            found("gpu7.acme.com/gpu: 8, nvidia.com.acme.com/x"),
+            ["gpu7.acme.com", "nvidia.com.acme.com"]
+        );
     }
 
     #[test]
     fn modules_files_and_models_are_no_hosts() {
         for line in [
+            "nvidia.com/gpu: 8",
+            "Insufficient nvidia.com/gpu; cloud.google.com/gke-accelerator=nvidia-h100-80gb",
+            "vpc.amazonaws.com/efa: 32, node.kubernetes.io/instance-type: p5.48xlarge",
             "vllm.v1.engine",
             "threading.local",
             "core.py:12",

@@ -15,13 +15,18 @@
 //! What is looked for is a table, [`RULES`]; every row has an example of what it hides and of what it leaves alone.
 //! No files, no sockets, no clock here.
 
+mod access_log;
 mod addresses;
 mod assigned;
 mod assignments;
+mod below;
 mod colours;
 mod command_line;
+mod domains;
 mod environment;
 mod exposition;
+mod headers;
+mod held;
 mod hits;
 mod homes;
 mod hosts;
@@ -32,17 +37,22 @@ mod multiline;
 mod names;
 mod prompts;
 mod pseudonyms;
+mod records;
 mod redactor;
 mod renaming;
 mod rules;
 mod scan;
+mod seen;
 mod system_log;
+mod trade;
 mod unify;
 mod urls;
 mod values;
+mod yaml;
 
 pub use pseudonyms::{MapError, PseudonymMap};
 pub use redactor::Redactor;
 pub use renaming::{pseudonyms_in, rename};
 pub use rules::{RULES, Rule};
+pub use seen::Seen;
 pub use unify::Unifier;

@@ -15,7 +15,19 @@ pub(crate) fn random(value: &str) -> bool {
         && value.bytes().any(|byte| byte.is_ascii_alphabetic())
         && !value.starts_with(['/', '.', '~'])
         && !value.contains("://")
+        && !is_dotted(value)
         && bits_per_character(value) >= BITS
+}
+
+/// Whether this is the name of a part of a model or a module: `layers.0.self_attn.k_proj.weight`.
+fn is_dotted(value: &str) -> bool {
+    let parts = value.split('.');
+    let is_part = |part: &str| {
+        let number = part.bytes().all(|byte| byte.is_ascii_digit());
+        let word = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
+        number || part.starts_with(|c: char| c.is_ascii_lowercase() || c == '_') && part.bytes().all(word)
+    };
+    parts.clone().count() >= 3 && parts.clone().all(is_part) && parts.filter(|p| p.len() >= 3).count() >= 2
 }
 
 /// The same, or base64 of `user:password`.
@@ -111,9 +123,14 @@ mod tests {
         for key in ["9f86d081884c7d659a2feaa0c55ad015", "Zm9vYmFyYmF6cXV4MTIz", "a8Kd-02mZ_qpL1x7Rt4"] {
             assert!(random(key), "{key}");
         }
-        for other in
-            ["151645", "<|endoftext|>", "hello", "/models/llama-3.1-8b-instruct", "aaaaaaaaaaaaaaaaa1"]
-        {
+        for other in [
+            "layers.0.self_attn.k_proj.weight",
+            "151645",
+            "<|endoftext|>",
+            "hello",
+            "/models/llama-3.1-8b-instruct",
+            "aaaaaaaaaaaaaaaaa1",
+        ] {
             assert!(!random(other), "{other}");
         }
     }

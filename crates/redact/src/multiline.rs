@@ -2,11 +2,15 @@
 
 use std::ops::Range;
 
+use crate::below::Below;
+use crate::held;
 use crate::hits::{Hit, With, is_mask};
 use crate::looks;
 use crate::names::{self, Meaning};
+use crate::records::Cut;
 use crate::rules::Part;
 use crate::scan::{Scope, rule_name};
+use crate::yaml::{behind_marks, indent, is_block};
 
 /// What the lines before have begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -20,6 +24,23 @@ pub(crate) enum Within {
     TgiText,
     /// The name of a secret, as Kubernetes writes it: its value is in the next line.
     SecretsName,
+    /// A value that stands below its name.
+    Below(Below),
+    /// A value that a container's runtime cut.
+    Cut(Cut),
+    /// What a Kubernetes Secret holds.
+    Held,
+}
+
+/// Where something stands that only what follows it tells, in order: keys whose first lines are missing, and what
+/// Secrets hold.
+pub(crate) fn told_later(text: &str) -> Vec<(Range<usize>, Within)> {
+    let keys = headless_keys(text).into_iter().map(|key| (key, Within::PrivateKey));
+    let held = held::blocks(text).into_iter().map(|block| (block, Within::Held));
+    let mut told: Vec<(Range<usize>, Within)> = keys.chain(held).collect();
+    told.sort_by_key(|(at, _)| at.start);
+    told.dedup_by(|next, before| next.0.start < before.0.end);
+    told
 }
 
 const END: &str = "-----END";
@@ -51,7 +72,7 @@ fn body_start(line: &str, at: usize) -> Option<usize> {
 const LONGEST_KEY: usize = 256;
 
 /// Where keys stand whose first lines are missing, as in a log that was cut: from their first line here to the `-----END`.
-pub(crate) fn headless_keys(text: &str) -> Vec<Range<usize>> {
+fn headless_keys(text: &str) -> Vec<Range<usize>> {
     let ends = text.match_indices(END).filter(|(at, _)| {
         let label = &text[at + END.len()..];
         let length = label.bytes().take(48).take_while(|b| b.is_ascii_uppercase() || *b == b' ').count();
@@ -94,10 +115,14 @@ impl Within {
                     hits.push(Hit { start, end, with: With::Mask, rule });
                 }
             }
+            Self::Below(below) => below.find(line, hits),
+            Self::Cut(cut) => cut.find(line, hits),
+            Self::Held => held::find(line, hits),
             Self::SecretsName => {
                 let value = line.trim_start().strip_prefix("value:").map_or("", str::trim);
-                let value = value.trim_matches(['"', '\'']);
-                if !looks::empty(value) {
+                let value = behind_marks(value).trim_matches(['"', '\'']);
+                // A block stands in the lines below, an alias where its anchor is.
+                if !looks::empty(value) && !is_block(value) && !value.starts_with(['*', '!', '&']) {
                     let end = line.trim_end().trim_end_matches(['"', '\'']).len();
                     hits.push(Hit { start: end - value.len(), end, with: With::Mask, rule: "environment" });
                 }
@@ -117,7 +142,16 @@ impl Within {
     pub(crate) fn after(self, written: &str, scope: Scope) -> Self {
         let text = written.trim();
         let goes_on = match self {
-            Self::Nothing | Self::SecretsName => false,
+            Self::Nothing | Self::Held => false,
+            Self::Cut(cut) => cut.goes_on(written),
+            Self::Below(below) => match below.after(written) {
+                Some(open) => return Self::Below(open),
+                None => false,
+            },
+            Self::SecretsName if is_open_value(text) => {
+                return Self::Below(Below::Block { indent: indent(written) });
+            }
+            Self::SecretsName => text.is_empty() || text.starts_with('#'),
             Self::PrivateKey => {
                 !written.contains(END)
                     && (text.is_empty()
@@ -152,10 +186,19 @@ impl Within {
             Self::PrivateKey
         } else if !scope.keep_prompts && opens_text() == Some(true) {
             Self::TgiText
+        } else if let Some(below) = Below::opened(written, scope.keep_prompts) {
+            Self::Below(below)
         } else {
-            Self::Nothing
+            Cut::opened(written).map_or(Self::Nothing, Self::Cut)
         }
     }
+}
+
+/// `value: |`, or a quote that is not closed in its line.
+fn is_open_value(text: &str) -> bool {
+    let Some(value) = text.strip_prefix("value:").map(behind_marks) else { return false };
+    let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
+    is_block(value) || quote.is_some_and(|quote| value.len() == 1 || !value.ends_with(quote))
 }
 
 /// A line of a key: base64, or one of the headers of an old form.

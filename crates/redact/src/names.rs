@@ -93,12 +93,13 @@ fn parts_of(name: &str) -> impl Iterator<Item = &str> {
 
 /// `password_file`, `secret_name`: words about a secret, not the secret.
 fn is_about(name: &str) -> bool {
-    const ABOUT: [&str; 24] = [
+    const ABOUT: [&str; 26] = [
         "name", "file", "path", "dir", "arn", "type", "length", "len", "count", "provider", "expiry",
         "expires", "ttl", "policy", "required", "enabled", "manager", "size", "age", "version", "sock",
-        "mode", "method", "scheme",
+        "mode", "method", "scheme", "ref", "refs",
     ];
-    name.rsplit('_').next().is_some_and(|last| ABOUT.contains(&last))
+    // Kubernetes' imagePullSecrets are names, too.
+    name.rsplit('_').next().is_some_and(|last| ABOUT.contains(&last)) || name.ends_with("pull_secrets")
 }
 
 /// In lower case, words apart by `_`: `apiKey` is `api_key`.
@@ -219,6 +220,8 @@ mod tests {
             "ssl-keyfile",
             "password_file",
             "secret_name",
+            "secretKeyRef",
+            "imagePullSecrets",
             "key_value_heads",
             "author",
             "time_per_output_token",

@@ -1,6 +1,6 @@
 //! One original, one pseudonym: `ip-1`, `host-1`, `mail-1`, `user-1`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub enum MapError {
 }
 
 /// What a pseudonym stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Kind {
     Ip,
     Host,
@@ -75,6 +75,8 @@ pub(crate) fn read(text: &str) -> Option<(Kind, u32)> {
 pub(crate) struct Pseudonyms {
     numbers: HashMap<(Kind, String), u32>,
     highest: HashMap<Kind, u32>,
+    /// What stands in the texts already, and may be somebody's real name: never given.
+    standing: HashSet<(Kind, u32)>,
     map: PseudonymMap,
 }
 
@@ -104,10 +106,20 @@ impl Pseudonyms {
         }
         let highest = self.highest.entry(kind).or_default();
         *highest = highest.saturating_add(1);
+        while self.standing.contains(&(kind, *highest)) {
+            *highest = highest.saturating_add(1);
+        }
         let pseudonym = format!("{}-{highest}", kind.prefix());
         self.numbers.insert(key, *highest);
         self.map.originals.insert(pseudonym.clone(), original.to_owned());
         pseudonym
+    }
+
+    /// Keeps what reads like a pseudonym and was not given here from being given.
+    pub(crate) fn keep_free(&mut self, pseudonym: &str) {
+        if !self.map.originals.contains_key(pseudonym) {
+            self.standing.extend(read(pseudonym));
+        }
     }
 
     pub(crate) fn map(&self) -> &PseudonymMap {
@@ -139,6 +151,16 @@ mod tests {
         assert_eq!(given.of(Kind::Host, "a.example.com"), "host-4");
         assert_eq!(given.of(Kind::Host, "b.example.com"), "host-5");
         assert_eq!(given.of(Kind::Ip, "10.0.0.2"), "ip-2");
+    }
+
+    #[test]
+    fn a_number_that_stands_in_a_text_is_not_given() {
+        let mut given = Pseudonyms::default();
+        given.keep_free("host-1");
+        given.keep_free("host-2");
+        assert_eq!(given.of(Kind::Host, "gpu7"), "host-3");
+        given.keep_free("host-3");
+        assert_eq!(given.of(Kind::Host, "gpu7"), "host-3");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The redactor: what it knows, what it has given names to, and the texts it takes.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,9 +9,11 @@ use crate::hits::{self, Hit, MASK, With};
 use crate::known::Known;
 use crate::multiline::{self, Within};
 use crate::names::{Meaning, Named};
-use crate::pseudonyms::{MapError, Pseudonyms};
+use crate::pseudonyms::{Kind, MapError, Pseudonyms};
+use crate::renaming::standing_in;
 use crate::rules::Extent;
 use crate::scan::{Scope, scan};
+use crate::seen::{self, Seen};
 use crate::{PseudonymMap, assigned, colours, command_line, environment, exposition, json, names};
 
 /// Times a line is looked at until nothing more is found. What one look uncovers the next one sees; a line that is not
@@ -40,6 +42,8 @@ pub struct Redactor {
 struct Given {
     pseudonyms: Pseudonyms,
     found: BTreeMap<&'static str, u64>,
+    /// Hosts and users that are looked for once more, everywhere.
+    again: BTreeSet<(Kind, String)>,
 }
 
 /// Looks for more in a line than the rules do.
@@ -106,10 +110,30 @@ impl Redactor {
         environment::redact(self, environment)
     }
 
-    /// A metrics page in Prometheus' text format. Only values of labels change; a page with nothing to hide comes back
-    /// byte for byte.
+    /// A metrics page in Prometheus' text format. Only values of labels and secrets in descriptions change; a page with
+    /// nothing to hide comes back byte for byte.
     pub fn exposition(&self, page: &[u8]) -> Vec<u8> {
         exposition::redact(self, page)
+    }
+
+    /// Hosts and users that were found so far by where they stood, to be looked for everywhere else: a log names its
+    /// host before its lines, and then in a sentence.
+    pub fn seen(&self) -> Seen {
+        let mut given = self.given();
+        let Given { pseudonyms, again, .. } = &mut *given;
+        let names: Vec<(Kind, String, String)> =
+            again.iter().map(|(kind, name)| (*kind, name.clone(), pseudonyms.of(*kind, name))).collect();
+        Seen::new(&names)
+    }
+
+    /// Keeps what reads like a pseudonym in a text from being given to somebody else. For all texts of a case before
+    /// the first is redacted; each is looked at again when its turn comes.
+    pub fn keep_free(&self, text: &str) {
+        let mut standing = standing_in(text).peekable();
+        if standing.peek().is_some() {
+            let mut given = self.given();
+            standing.for_each(|pseudonym| given.pseudonyms.keep_free(pseudonym));
+        }
     }
 
     /// Which pseudonym stands for what. This belongs to the owner and into no case.
@@ -133,20 +157,21 @@ impl Redactor {
 
     /// Goes through a text line by line.
     pub(crate) fn lines<'a>(&self, text: &'a str, scope: Scope, extra: Extra) -> Cow<'a, str> {
+        self.keep_free(text);
         let mut written: Option<String> = None;
         let mut within = Within::default();
         let mut hits = Vec::new();
         let mut start = 0;
-        let mut headless = multiline::headless_keys(text).into_iter().peekable();
+        let mut told = multiline::told_later(text).into_iter().peekable();
         for whole in text.split_inclusive('\n') {
             let line = whole.strip_suffix('\n').unwrap_or(whole);
-            while let Some(key) = headless.next_if(|key| key.end <= start) {
-                if key.end == start {
+            while let Some((at, _)) = told.next_if(|(at, _)| at.end <= start) {
+                if at.end == start {
                     within = Within::Nothing;
                 }
             }
-            if headless.peek().is_some_and(|key| key.contains(&start)) {
-                within = Within::PrivateKey;
+            if let Some((_, what)) = told.peek().filter(|(at, _)| at.contains(&start)) {
+                within = *what;
             }
             let changed = self.line(line, within, scope, extra, &mut hits);
             within = within.after(&colours::blank(changed.as_deref().unwrap_or(line)), scope);
@@ -193,13 +218,12 @@ impl Redactor {
                 return changed;
             }
             let mut given = self.given();
-            match hits::replace(text, &plain, hits, &mut given.pseudonyms) {
-                None => return changed,
-                Some(next) => changed = Some(next),
-            }
+            let Some(next) = hits::replace(text, &plain, hits, &mut given.pseudonyms) else { return changed };
             for hit in hits.iter() {
                 *given.found.entry(hit.rule).or_default() += 1;
+                given.again.extend(seen::worth(hit, &plain));
             }
+            changed = Some(next);
         }
         Some(MASK.to_owned())
     }
@@ -236,6 +260,7 @@ impl Redactor {
         let mut given = self.given();
         let text = hits::replace(value, &colours::blank(value), &mut vec![hit], &mut given.pseudonyms)?;
         *given.found.entry(hit.rule).or_default() += 1;
+        given.again.extend(seen::worth(&hit, value));
         Some(text)
     }
 }

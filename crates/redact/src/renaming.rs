@@ -4,6 +4,9 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
 
 use crate::pseudonyms;
 
@@ -11,6 +14,23 @@ use crate::pseudonyms;
 pub fn pseudonyms_in(text: &str) -> BTreeSet<String> {
     places(text).map(|(start, end)| text[start..end].to_owned()).collect()
 }
+
+/// Every place in a text that reads like a pseudonym, found by its prefix: for texts with many dashes.
+pub(crate) fn standing_in(text: &str) -> impl Iterator<Item = &str> {
+    PREFIXES.find_iter(text).filter_map(|found| {
+        let of_word = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+        let bytes = text.as_bytes();
+        let digits = bytes[found.end()..].iter().take_while(|b| b.is_ascii_digit()).count();
+        let end = found.end() + digits;
+        let apart =
+            !bytes[..found.start()].last().is_some_and(of_word) && !bytes.get(end).is_some_and(of_word);
+        (apart && digits > 0).then(|| &text[found.start()..end])
+    })
+}
+
+#[expect(clippy::expect_used, reason = "four constants")]
+static PREFIXES: LazyLock<AhoCorasick> =
+    LazyLock::new(|| AhoCorasick::new(["ip-", "host-", "mail-", "user-"]).expect("four needles"));
 
 /// The text with pseudonyms renamed all at once; those the map does not name stay.
 pub fn rename<'a>(text: &'a str, names: &BTreeMap<String, String>) -> Cow<'a, str> {

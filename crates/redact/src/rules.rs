@@ -5,15 +5,19 @@ mod names;
 mod owners;
 mod plain_text;
 mod prompts;
+mod sessions;
+mod several_lines;
+mod shells;
 mod system_log;
+mod unreached;
 mod vendors;
 
-use crate::assigned::is_user;
 use crate::hits::With;
+use crate::homes::is_user;
 use crate::pseudonyms::Kind;
 
 /// The tables, in the order in which rules are tried.
-const TABLES: [&[Rule]; 7] = [
+const TABLES: [&[Rule]; 11] = [
     vendors::VENDORS,
     forms::FORMS,
     names::NAMES,
@@ -21,6 +25,10 @@ const TABLES: [&[Rule]; 7] = [
     owners::OWNERS,
     plain_text::PLAIN_TEXT,
     system_log::SYSTEM_LOG,
+    sessions::SESSIONS,
+    shells::SHELLS,
+    unreached::UNREACHED,
+    several_lines::SEVERAL_LINES,
 ];
 
 /// Every rule.
@@ -108,6 +116,10 @@ pub(crate) enum Part {
     NcclHost,
     HostAndPort,
     LogHost,
+    AccessLog,
+    SecretData,
+    Below,
+    Cut,
 }
 
 const fn length() -> usize {
@@ -173,7 +185,7 @@ fn bearer(token: &str) -> bool {
 /// Words that begin a name's way into the table; each name there has one of them in it.
 pub(crate) const NAME_NEEDLES: &str = "key token secret pass pwd cred auth cookie bearer sig jwt conn dsn sid session host \
     node addr user uid logname login prompt text content input output generated completion reasoning arguments instance \
-    peer fqdn server header pw";
+    peer fqdn server header pw instruct query document";
 
 #[cfg(test)]
 mod tests;

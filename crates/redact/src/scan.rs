@@ -7,10 +7,12 @@ use regex::Regex;
 
 use crate::hits::{Hit, With};
 use crate::rules::{Finds, NAME_NEEDLES, Part, RULES, Rule};
-use crate::{addresses, assignments, command_line, homes, hosts, multiline, system_log, urls};
+use crate::{
+    access_log, addresses, assignments, command_line, held, homes, hosts, multiline, system_log, urls,
+};
 
 /// Room for what each shape remembers of a line; a test counts the shapes.
-const MOST_SHAPES: usize = 64;
+const MOST_SHAPES: usize = 96;
 
 /// What is wanted of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,11 +28,13 @@ pub(crate) fn scan(line: &str, scope: Scope, hits: &mut Vec<Hit>) {
     addresses::find(line, hits);
     if scope.host_names {
         system_log::find(line, hits);
+        access_log::find(line, hits);
     }
     let mut names = assignments::Names::new(line, scope);
     let mut shapes_done = [0_usize; MOST_SHAPES];
     let mut keys_done = 0;
     let mut programs_done = false;
+    let mut secrets_done = false;
     for found in NEEDLES.automaton.find_overlapping_iter(line) {
         match NEEDLES.leads_to[found.pattern().as_usize()] {
             Lead::Name => names.at(found.start(), hits),
@@ -44,6 +48,11 @@ pub(crate) fn scan(line: &str, scope: Scope, hits: &mut Vec<Hit>) {
             Lead::Part(Part::Program) if !programs_done && begins(line, found.start()) => {
                 command_line::in_text(line, found.start(), hits);
                 programs_done = true;
+            }
+            // All that Secrets of one line hold is seen at once.
+            Lead::Part(Part::SecretData) if !secrets_done && held::is_kind_at(line, found.start()) => {
+                held::in_line(line, hits);
+                secrets_done = true;
             }
             Lead::Part(Part::NcclHost) => hosts::before_nccl(line, found.start(), hits),
             Lead::Part(Part::HostAndPort) if scope.host_names => {
@@ -60,7 +69,11 @@ pub(crate) fn scan(line: &str, scope: Scope, hits: &mut Vec<Hit>) {
                 | Part::Address
                 | Part::Program
                 | Part::HostAndPort
-                | Part::LogHost,
+                | Part::LogHost
+                | Part::AccessLog
+                | Part::SecretData
+                | Part::Below
+                | Part::Cut,
             ) => {}
         }
     }

@@ -1,5 +1,7 @@
 //! Where a value ends: in quotes of any depth, in brackets, or bare.
 
+use crate::records::docker_end;
+
 /// A quote as it stands in text: JSON within JSON escapes it with one backslash, then three, then seven.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Quote {
@@ -54,7 +56,9 @@ impl Quote {
                 _ => run = 0,
             }
         }
-        (bytes.len(), bytes.len())
+        // In a record of docker's the text ends where the record's own text does.
+        let end = docker_end(line).filter(|end| *end >= from).unwrap_or(bytes.len());
+        (end, end)
     }
 }
 

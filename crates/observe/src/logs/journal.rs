@@ -44,7 +44,7 @@ pub(super) fn take(unit: &str, limits: &LogLimits) -> Result<TakenLog, LogError>
     let status = child.wait().map_err(|e| failed(e.to_string()))?;
     let said = said.recv_timeout(LAST_WORDS).unwrap_or_default();
     let said = said.trim();
-    if ended.error.is_none() && !ended.late && ended.text.trim().is_empty() {
+    if ended.error.is_none() && !ended.late && ended.bytes.trim_ascii().is_empty() {
         let said = if said.is_empty() { String::new() } else { format!(": {said}") };
         return Err(LogError::EmptyJournal { unit: unit.to_owned(), since_s, said });
     }

@@ -1,5 +1,6 @@
 //! Logs from wherever they come: a file, a pipe, standard input, the journal. Each within its own time and size.
 
+mod encoding;
 mod ends;
 mod journal;
 mod reading;
@@ -10,6 +11,8 @@ use std::time::Duration;
 use intriage_case::LogText;
 use thiserror::Error;
 
+pub use encoding::EncodingError;
+pub(crate) use encoding::{decoded, is_wide};
 pub(crate) use ends::around_gap;
 use reading::{Ended, within};
 
@@ -66,6 +69,14 @@ pub enum LogError {
         /// The limit.
         limit: Duration,
     },
+    /// Bytes that are no text anybody could look through for secrets.
+    #[error("{from}: {why}")]
+    Encoding {
+        /// The log.
+        from: String,
+        /// The reason.
+        why: EncodingError,
+    },
     /// No `journalctl` here.
     #[error(
         "journalctl is not here, so the journal of {0} cannot be read: run it where systemd runs, or give the log as a file"
@@ -116,11 +127,13 @@ impl LogSource {
         if let Some(why) = ended.error {
             return Err(LogError::Io { from, why });
         }
-        if ended.late && ended.text.is_empty() {
+        if ended.late && ended.bytes.is_empty() {
             return Err(LogError::Silent { from, limit: limits.time.unwrap_or_default() });
         }
         let cut = ended.cut(limits);
-        Ok(TakenLog { log: LogText { name: self.file_name(), text: ended.text }, cut })
+        let text = decoded(ended.bytes, ended.dropped > 0);
+        let text = text.map_err(|why| LogError::Encoding { from, why })?;
+        Ok(TakenLog { log: LogText { name: self.file_name(), text }, cut })
     }
 
     /// Its name in a case.
@@ -128,12 +141,17 @@ impl LogSource {
         match self {
             Self::Stdin => "stdin.log".into(),
             Self::Journal(unit) => format!("journal-{unit}.log"),
-            Self::File(path) => {
-                let stem = path.file_stem().map_or("server".into(), |n| n.to_string_lossy().into_owned());
-                format!("{stem}.log")
-            }
+            Self::File(path) => log_name(path),
         }
     }
+}
+
+/// The name of a file's log in a case. Only a log's ending is taken off: that of `gpu1.acme.com` is part of a host.
+pub(crate) fn log_name(path: &Path) -> String {
+    const ENDINGS: [&str; 5] = ["log", "txt", "out", "err", "json"];
+    let name = path.file_name().map_or("server".into(), |name| name.to_string_lossy().into_owned());
+    let stem = name.rsplit_once('.').filter(|(stem, ending)| !stem.is_empty() && ENDINGS.contains(ending));
+    [stem.map_or(name.as_str(), |(stem, _)| stem), ".log"].concat()
 }
 
 impl std::fmt::Display for LogSource {

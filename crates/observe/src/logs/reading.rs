@@ -10,8 +10,8 @@ use super::ends::Ends;
 
 /// How reading ended.
 pub(super) struct Ended {
-    /// What came, as text; bytes that are not UTF-8 are replaced.
-    pub(super) text: String,
+    /// What came.
+    pub(super) bytes: Vec<u8>,
     /// Bytes missing in its middle.
     pub(super) dropped: u64,
     /// Whether the time ran out.
@@ -58,12 +58,10 @@ pub(super) fn within(
         (Ok(_), None) => ready.recv().map_err(|_| RecvTimeoutError::Disconnected),
     };
     let (bytes, dropped) = ends.finish();
-    let text =
-        String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
     let error = match &ended {
         Ok(Err(error)) => Some(error.to_string()),
         Err(RecvTimeoutError::Disconnected) => Some("the thread that reads died".into()),
         Ok(Ok(())) | Err(RecvTimeoutError::Timeout) => None,
     };
-    Ended { text, dropped, late: matches!(ended, Err(RecvTimeoutError::Timeout)), error }
+    Ended { bytes, dropped, late: matches!(ended, Err(RecvTimeoutError::Timeout)), error }
 }

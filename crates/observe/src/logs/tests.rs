@@ -46,6 +46,32 @@ fn a_short_log_is_whole_and_a_long_one_keeps_its_ends() {
 }
 
 #[test]
+fn a_log_is_called_after_its_file_and_a_hosts_last_label_is_no_ending() {
+    for (path, name) in [
+        ("a/server.log", "server.log"),
+        ("gpu1.acme.com", "gpu1.acme.com.log"),
+        ("x.txt", "x.log"),
+        (".log", ".log.log"),
+        ("vllm", "vllm.log"),
+    ] {
+        assert_eq!(LogSource::File(path.into()).file_name(), name);
+    }
+}
+
+#[test]
+fn a_log_in_utf_16_is_text_with_its_mark_and_refused_without() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("u16.log");
+    let wide: Vec<u8> = "password=hunter2\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    fs::write(&path, [b"\xff\xfe", &wide[..]].concat()).unwrap();
+    let taken = LogSource::File(path.clone()).take(&limits(1 << 20, LONG)).unwrap();
+    assert_eq!(taken.log.text, "password=hunter2\n");
+    fs::write(&path, &wide).unwrap();
+    let error = LogSource::File(path).take(&limits(1 << 20, LONG)).unwrap_err().to_string();
+    assert!(error.contains("u16.log: it reads like UTF-16"), "{error}");
+}
+
+#[test]
 fn a_pipe_that_nobody_writes_into_is_given_up() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("pipe");

@@ -5,6 +5,8 @@ mod comments;
 mod draft;
 mod variables;
 
+use std::ops::Range;
+
 use intriage_case::ManifestText;
 use intriage_engines::{Launch, ManifestError, ManifestTexts, Passage, manifest_texts, read_manifest};
 use intriage_redact::Redactor;
@@ -25,8 +27,13 @@ pub(super) fn manifest(given: ManifestText, redactor: &Redactor) -> Result<Manif
         let mut draft = Draft::new(&text, round >= WHOLE);
         hide(&mut draft, &said, redactor);
         let is_same = draft.is_same();
-        let safe = comments::around(&draft.finish(), redactor)
-            .ok_or_else(|| left_out("its lines cannot be told apart"))?;
+        let drafted = draft.finish();
+        let apart = || left_out("its lines cannot be told apart");
+        let mut safe = comments::around(&drafted, redactor).ok_or_else(apart)?;
+        if manifest_texts(&given.name, &safe).is_err() {
+            let mended = mended(&given.name, &drafted, &safe).map_err(unreadable)?;
+            safe = comments::around(&mended, redactor).ok_or_else(apart)?;
+        }
         if is_same && safe == text {
             break;
         }
@@ -38,6 +45,28 @@ pub(super) fn manifest(given: ManifestText, redactor: &Redactor) -> Result<Manif
     } else {
         Err(left_out("what is secret in it could not be masked"))
     }
+}
+
+/// The file with every text hidden whole that stands in a line where hiding a part of it made it no YAML.
+fn mended(name: &str, file: &str, broken: &str) -> Result<String, ManifestError> {
+    let said = manifest_texts(name, file)?;
+    let mut at = 0;
+    let mut changed = Vec::new();
+    for (line, other) in file.split('\n').zip(broken.split('\n')) {
+        if line != other {
+            changed.push(at..at + line.len());
+        }
+        at += line.len() + 1;
+    }
+    let mut draft = Draft::new(file, true);
+    let stands_there = |piece: &Range<usize>| {
+        let next = changed.partition_point(|line| line.end < piece.start);
+        changed.get(next).is_some_and(|line| line.start < piece.end)
+    };
+    for (_, value) in said.values.iter().filter(|(_, value)| value.pieces.iter().any(stands_there)) {
+        draft.hide(value);
+    }
+    Ok(draft.finish())
 }
 
 fn is_safe(name: &str, text: &str, redactor: &Redactor) -> bool {
@@ -114,10 +143,20 @@ fn hide_variable(draft: &mut Draft<'_>, name: &str, value: &Passage, redactor: &
             let safe = safe.to_owned();
             draft.write(value, &safe);
         }
-        // A text of many lines that are not all hidden is hidden as lines.
-        Some(safe) if !safe.lines().all(|line| line.trim().is_empty() || line == MASK) => {}
+        // A text of many lines that are not all hidden is hidden as lines; a prompt is one, however many it has.
+        Some(safe)
+            if !safe.lines().all(|line| line.trim().is_empty() || line == MASK)
+                && !is_hidden_whole(name, now, redactor) => {}
         _ => draft.hide(value),
     }
+}
+
+/// Whether a variable is hidden to its end where it stands in one line.
+fn is_hidden_whole(name: &str, value: &str, redactor: &Redactor) -> bool {
+    let line: Vec<&str> = value.split_whitespace().collect();
+    let safe = redactor.environment(&[name, "=", &line.join(" "), "\0"].concat());
+    let mask = safe.trim_end_matches('\0').strip_prefix(name).and_then(|safe| safe.strip_prefix("=["));
+    mask.and_then(|mask| mask.strip_suffix(']')).is_some_and(|inside| !inside.contains('['))
 }
 
 fn hide_value(draft: &mut Draft<'_>, key: &str, value: &Passage, redactor: &Redactor) {
@@ -127,7 +166,9 @@ fn hide_value(draft: &mut Draft<'_>, key: &str, value: &Passage, redactor: &Reda
     }
     let json = serde_json::json!({ key: now.as_str() });
     let safe = serde_json::from_str::<serde_json::Value>(&redactor.json(&json.to_string()));
-    let Some(safe) = safe.ok().and_then(|safe| safe.get(key)?.as_str().map(str::to_owned)) else {
+    // The one value, whatever its key is called now: a key may have a host in it.
+    let value_of = |safe: serde_json::Value| Some(safe.as_object()?.values().next()?.as_str()?.to_owned());
+    let Some(safe) = safe.ok().and_then(value_of) else {
         return draft.hide(value);
     };
     if safe == now {
@@ -156,6 +197,9 @@ fn inner_manifest(text: &str, redactor: &Redactor) -> Option<String> {
     }
     for line in &said.lines {
         draft.rewrite(line, |line| redactor.command_line(line));
+    }
+    for (_, value) in said.values.iter().filter(|(key, _)| key == "secret") {
+        draft.hide(value);
     }
     Some(redactor.json(&draft.finish()))
 }

@@ -11,7 +11,20 @@ pub(super) fn name(redactor: &Redactor, name: &str) -> String {
     if safe.is_empty() { "redacted".to_owned() } else { safe }
 }
 
+/// Endings by which a case's files are read: no part of what stands before them.
+const ENDINGS: [&str; 10] = ["log", "txt", "json", "jsonl", "csv", "yaml", "yml", "service", "conf", "case"];
+
 fn part(redactor: &Redactor, name: &str) -> String {
+    // A secret reaches to the end of its word; the ending is none of it.
+    if let Some((stem, ending)) =
+        name.rsplit_once('.').filter(|(stem, e)| !stem.is_empty() && ENDINGS.contains(e))
+    {
+        return [&stem_part(redactor, stem), ".", ending].concat();
+    }
+    stem_part(redactor, name)
+}
+
+fn stem_part(redactor: &Redactor, name: &str) -> String {
     let mut safe = redactor.text(name).into_owned();
     // A file is called after its host or its owner, with an ending behind it that makes it neither.
     if let Some((stem, ending)) = safe.rsplit_once('.') {
@@ -21,9 +34,14 @@ fn part(redactor: &Redactor, name: &str) -> String {
     let mut from = 0;
     while let Some(at) = safe[from..].find('_') {
         from += at + 1;
-        let (rest, ending) = safe[from..].rsplit_once('.').unwrap_or((&safe[from..], ""));
-        let rest = redactor.text(rest).into_owned();
-        let ending = if ending.is_empty() { String::new() } else { [".", ending].concat() };
+        let all = redactor.text(&safe[from..]).into_owned();
+        // What is nothing as a whole may be called after somebody, with an ending behind it.
+        let (rest, ending) = match all.rsplit_once('.') {
+            Some((stem, ending)) if all == safe[from..] => {
+                (redactor.text(stem).into_owned(), [".", ending].concat())
+            }
+            _ => (all, String::new()),
+        };
         safe = [&safe[..from], &rest, &ending].concat();
     }
     safe
@@ -78,6 +96,8 @@ mod tests {
             ("run_hf_CANARYabcdefghijklmnop.yaml", "run_redacted.yaml"),
             ("ann.lee@acme.example.log", "mail-1.log"),
             ("vllm_10.0.0.7.service", "vllm_ip-1.service"),
+            ("api_key=letmein.log", "api_key=redacted.log"),
+            ("token-abc123def456ghi789.password=x.log", "token-abc123def456ghi789.password=redacted.log"),
             ("server.log", "server.log"),
             ("journal-vllm.service.log", "journal-vllm.service.log"),
         ] {

@@ -9,7 +9,7 @@ pub(super) const OWNERS: &[Rule] = &[
         finds: Finds::HostField {
             names: "host hostname host_name nodename node_name node fqdn instance exported_instance \
             master_addr master_host remote_host remote_addr peer peer_host server_name \
-            server_addr dist_init_addr head_node kubernetes_node",
+            server_addr dist_init_addr head_node kubernetes_node _hostname",
         },
         source: "common use; --host, MASTER_ADDR and SGLang's --dist-init-addr",
         hides: "connected hostname: «gpu-7.acme.example», rank 0",
@@ -19,7 +19,8 @@ pub(super) const OWNERS: &[Rule] = &[
         name: "user-field",
         what: "users by the name of their field",
         finds: Finds::UserField {
-            names: "user username user_name logname sudo_user login uid user_id end_user",
+            names: "user username user_name logname sudo_user login uid user_id end_user remote_user auth_user \
+            client_username x_forwarded_user x_remote_user",
         },
         source: "common use",
         hides: "sshd: user=«alice» accepted",

@@ -17,6 +17,9 @@ pub struct ManifestTexts {
     pub values: Vec<(String, Passage)>,
 }
 
+/// The key of whatever a Kubernetes Secret holds.
+const HELD: &str = "secret";
+
 /// Takes a manifest apart.
 pub fn manifest_texts(name: &str, text: &str) -> Result<ManifestTexts, ManifestError> {
     if text.len() > MAX_MANIFEST_BYTES {
@@ -34,9 +37,9 @@ pub fn manifest_texts(name: &str, text: &str) -> Result<ManifestTexts, ManifestE
 }
 
 fn of_document(file: &str, document: &Node, found: &mut ManifestTexts) {
-    let secret = kubernetes::is_secret(document);
-    let mut open: Vec<(&str, &Node)> = vec![("", document)];
-    while let Some((key, node)) = open.pop() {
+    // Key, value, and whether a Secret holds it: a volume has a key `secret`, too, and holds no more than names.
+    let mut open: Vec<(&str, &Node, bool)> = vec![("", document, false)];
+    while let Some((key, node, held)) = open.pop() {
         match &node.value {
             Value::Nothing => {}
             Value::Text(_) => {
@@ -50,17 +53,18 @@ fn of_document(file: &str, document: &Node, found: &mut ManifestTexts) {
                 let words: Vec<Passage> =
                     items.iter().filter_map(|item| Passage::of_scalar(file, item)).collect();
                 found.words.push(words);
-                open.extend(items.iter().map(|item| (key, item)));
+                open.extend(items.iter().map(|item| (key, item, held)));
             }
             Value::Map(entries) => {
                 let value = node.get("value").and_then(|value| Passage::of_scalar(file, value));
                 let named = node.get("name").and_then(Node::text).map(str::to_owned).zip(value);
                 found.variables.extend(named);
+                // A Secret may be one of a List's items.
+                let secret = kubernetes::is_secret(node);
                 for (name, inner) in entries {
-                    // Whatever a Secret holds is one, by whatever name.
-                    let below = secret && matches!(key, "data" | "stringData" | "secret");
-                    let holds = secret && matches!(name.as_str(), "data" | "stringData");
-                    open.push((if below || holds { "secret" } else { name.as_str() }, inner));
+                    // Whatever a Secret holds is one, by whatever name and however deep.
+                    let held = held || secret && matches!(name.as_str(), "data" | "stringData");
+                    open.push((if held { HELD } else { name.as_str() }, inner, held));
                     if matches!(key, "environment" | "env") {
                         found
                             .variables
@@ -89,6 +93,16 @@ mod tests {
             found.iter().filter(|(key, _)| key == "secret").map(|(_, value)| value.text.as_str()).collect();
         held.sort_unstable();
         assert_eq!(held, ["aGV5", "hunter2"]);
+    }
+
+    #[test]
+    fn a_secret_in_a_list_is_one_and_a_config_map_beside_it_is_none() {
+        let text =
+            "kind: List\nitems:\n- kind: Secret\n  data: {a: aGV5}\n- kind: ConfigMap\n  data: {SEQS: '8'}\n";
+        let found = manifest_texts("x.yaml", text).unwrap().values;
+        let keys: Vec<(&str, &str)> =
+            found.iter().map(|(key, value)| (key.as_str(), value.text.as_str())).collect();
+        assert!(keys.contains(&("secret", "aGV5")) && keys.contains(&("SEQS", "8")), "{keys:?}");
     }
 
     #[test]

@@ -188,6 +188,51 @@ fn what_cannot_be_masked_takes_the_file_with_it() {
     assert!(why.contains("c.yaml was left out"), "{why}");
 }
 
+/// Forms of YAML that a mask put in the wrong place breaks.
+const FORMS: [&str; 6] = [
+    "    - name: HF_TOKEN\n      value: >-\n        canary42\n",
+    "    - name: SYSTEM_PROMPT\n      value: \"You are\n        canary42 bot\"\n    - name: HF_TOKEN\n      value: \"canary42\n        x\"\n",
+    "    - name: API_KEY\n      value: |\n        canary42\n",
+    "    - name: SECRET_A\n      value: !!str canary42\n    - name: SECRET_B\n      value: &anc canary42\n    - name: OTHER\n      value: *anc\n",
+    "    - name: LLM_KEY\n      # between\n      value: canary42\n",
+    "    - {name: K_TOKEN, valueFrom: {secretKeyRef: {name: hub, key: token}}}\n  imagePullSecrets: [{name: regcred}]\n  volumes:\n  - name: s\n    secret: {secretName: hub, items: [{key: token, path: tok}]}\n",
+];
+
+#[test]
+fn folds_blocks_tags_anchors_and_flow_maps_stay_yaml() {
+    for form in FORMS {
+        let text = [
+            "kind: Pod\nspec:\n  containers:\n  - name: a\n    args: [--max-num-seqs, \"8\"]\n    env:\n",
+            form,
+        ]
+        .concat();
+        let once = safe("p.yaml", &text).text;
+        assert!(!once.contains("canary"), "{once}");
+        assert_eq!(once.lines().count(), text.lines().count());
+        assert_eq!(words("p.yaml", &text), ["--max-num-seqs", "8"]);
+        assert_eq!(safe("p.yaml", &once).text, once);
+    }
+}
+
+#[test]
+fn resources_and_labels_keep_their_names_and_values() {
+    let text = "kind: Pod\nspec:\n  nodeSelector:\n    nvidia.com/gpu.product: NVIDIA-H100-80GB-HBM3\n    kubernetes.io/hostname: gpubox81\n  containers:\n  - name: a\n    args: [--max-num-seqs, '8']\n    resources:\n      limits:\n        nvidia.com/gpu: 8\n        vpc.amazonaws.com/efa: 32\n        gpu.acme.com/slots: 4\n";
+    let once = safe("p.yaml", text).text;
+    for kept in
+        ["nvidia.com/gpu.product: NVIDIA-H100-80GB-HBM3\n", "nvidia.com/gpu: 8\n", "efa: 32\n", "/slots: 4\n"]
+    {
+        assert!(once.contains(kept), "{once}");
+    }
+    assert!(!once.contains("acme") && !once.contains("gpubox81"), "{once}");
+}
+
+#[test]
+fn secrets_of_a_list_and_those_that_were_applied_last_are_hidden() {
+    let text = "kind: List\nitems:\n- kind: Secret\n  metadata:\n    annotations:\n      kubectl.kubernetes.io/last-applied-configuration: |\n        {\"kind\":\"Secret\",\"data\":{\"foo\":\"canary42\"},\"stringData\":{\"bar\":\"canary42\"}}\n  data:\n    tls: canary42\n- kind: Pod\n  spec: {containers: [{name: a, args: [--max-num-seqs, '8']}]}\n";
+    let once = safe("p.yaml", text).text;
+    assert!(!once.contains("canary") && once.contains("\"foo\":"), "{once}");
+}
+
 /// What may stand in any of them, in any order.
 const COMMENTS: [&str; 5] = [
     "# HF_TOKEN=canaryOne42",
