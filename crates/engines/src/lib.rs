@@ -28,7 +28,7 @@ mod vllm;
 pub use config::{
     Asked, Config, ConfigAnswer, ConfigRow, ConfigTable, Launch, ManifestError, ManifestTexts, Passage,
     Place, RowVerdict, Said, Setting, SettingValue, Start, Stated, Variable, Word, Writing,
-    manifest_texts, read_manifest,
+    is_whole_command_line, manifest_texts, read_manifest,
 };
 pub use detect::{Identity, recognise};
 pub use dialect::{Availability, Dialect, Engine, Flag, FlagValue, How, LogValue, MetricRow, dialect};

@@ -73,13 +73,14 @@ fn a_unit_of_the_journal_is_read_beside_a_live_server() {
 fn what_cannot_be_taken_is_refused_in_the_words_of_check() {
     let healthy = recording("vllm-h200-healthy");
     let target = healthy.to_str().unwrap();
-    let refused: [(&[&str], i32); 6] = [
+    let refused: [(&[&str], i32); 7] = [
         (&["--log", "/nowhere/server.log"], 4),
         (&["--log", "-", "--log", "-"], 2),
         (&["--log", "journal:--flush"], 2),
         (&["--host"], 2),
         (&["--dcgm", "http://127.0.0.1:9400"], 2),
         (&["--replica", "b"], 2),
+        (&["--engine-args", "vllm serve 'm --max-num-seqs 4"], 2),
     ];
     for (args, expected) in refused {
         let [config, check] =

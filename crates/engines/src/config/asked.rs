@@ -6,6 +6,7 @@ use super::command_line::{flags, words};
 use super::environment::from_environment;
 use super::manifest::is_open;
 use super::meant::{Meant, meant};
+use super::plain::unknown;
 use super::program::{Program, program};
 use super::{Config, Place, SettingValue, Variable};
 use crate::Engine;
@@ -66,7 +67,7 @@ pub(crate) struct Heard {
     pub(crate) process: Option<Process>,
     /// Manifests that tell nothing of this server.
     pub(crate) left_out: Vec<String>,
-    /// Flags whose values stand elsewhere.
+    /// Flags whose values stand elsewhere, and flags given by hand that no setting stands for.
     pub(crate) not_compared: Vec<String>,
 }
 
@@ -82,6 +83,7 @@ pub(crate) fn ask(
     let mut heard = Heard::default();
     if let Some(line) = &case.command_line {
         let words = words(line);
+        heard.not_compared = unknown(dialect, &words);
         let open = from_command_line(dialect, &words, Asked::Flags, |_| Source::CommandLine, config);
         heard.not_compared.extend(open);
         if lists_all(&words) {

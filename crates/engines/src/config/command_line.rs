@@ -20,6 +20,11 @@ pub(crate) fn words(line: &str) -> Vec<String> {
     shlex::split(line).unwrap_or_else(|| line.split_whitespace().map(str::to_owned).collect())
 }
 
+/// Whether a shell would take the line as it is: every quote is closed.
+pub fn is_whole_command_line(line: &str) -> bool {
+    shlex::split(line).is_some()
+}
+
 /// The flags the dialect knows, in order; everything else is left alone.
 pub(crate) fn flags(dialect: &Dialect, words: &[String]) -> Vec<Given> {
     let mut found = Vec::new();

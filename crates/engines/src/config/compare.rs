@@ -9,7 +9,7 @@ use super::plain::{plain, tidy};
 use super::table::{ConfigRow, ConfigTable, RowVerdict, Said};
 use super::verdict::{Known, beaten_by, judge};
 use super::{Asked, Config, Setting, Stated, in_use};
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, Flag, FlagValue};
 use crate::observed::Observed;
 
 /// Compares everything known of the configuration.
@@ -27,15 +27,21 @@ pub(crate) fn compare(
     }
     let mut done = Vec::new();
     for flag in dialect.flags {
+        if done.contains(&flag.setting) {
+            continue;
+        }
+        // A setting that one flag switches on and another off is told by the one that switches it on.
+        let on = |f: &&Flag| f.setting == flag.setting && f.value == FlagValue::Switch(true);
+        let flag = dialect.flags.iter().find(on).unwrap_or(flag);
         let Some(name) = flag.names.iter().find(|name| name.starts_with("--")).or(flag.names.first()) else {
             continue;
         };
-        if done.contains(&flag.setting) || !name.starts_with('-') {
+        if !name.starts_with('-') {
             continue;
         }
         done.push(flag.setting);
         let default = default(config, defaults, flag.setting);
-        rows.extend(row(dialect, observed, heard, flag.setting, name, default));
+        rows.extend(row(dialect, observed, heard, (flag, name), default));
     }
     let (others, mut not_compared) =
         meant.map(|meant| plain(dialect, meant, heard.process.as_ref())).unwrap_or_default();
@@ -83,11 +89,14 @@ fn row(
     dialect: &Dialect,
     observed: &Observed,
     heard: &Heard,
-    setting: Setting,
-    name: &str,
+    (flag, name): (&Flag, &str),
     default: Option<Said>,
 ) -> Option<ConfigRow> {
-    let config = &observed.config;
+    let (config, setting) = (&observed.config, flag.setting);
+    // The row is the flag's: one that switches its setting off is on where the setting is off.
+    let opposite = flag.value == FlagValue::Switch(false);
+    let turned = |said: Said| if opposite { said.turned() } else { said };
+    let said = |stated: &Stated| turned(said(stated));
     let asked = |by| config.requested(setting, by).map(said);
     let flag = asked(Asked::Manifest).or_else(|| asked(Asked::Flags));
     let process = asked(Asked::Process).or_else(|| asked(Asked::Log));
@@ -105,9 +114,10 @@ fn row(
         setting: Some(setting),
         requested: by_hand.or_else(|| flag.clone()).or_else(|| asked(Asked::ManifestVariable)),
         started_with: process.clone().or_else(|| variable.clone()),
-        resolved,
-        observed: in_api.or_else(|| in_use::seen(observed, setting)),
-        default,
+        opposite,
+        resolved: resolved.map(turned),
+        observed: in_api.or_else(|| in_use::seen(observed, setting)).map(turned),
+        default: default.map(turned),
         replaced: replaced.map(said),
         ..ConfigRow::named(name)
     };

@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 use intriage_case::Source;
 
 pub use asked::Asked;
+pub use command_line::is_whole_command_line;
 pub use manifest::{
     Launch, ManifestError, ManifestTexts, Passage, Place, Variable, Word, Writing, manifest_texts,
     read_manifest,

@@ -28,6 +28,12 @@ struct Plain {
     word: usize,
 }
 
+/// The names of flags of a command line that no setting stands for.
+pub(super) fn unknown(dialect: &Dialect, words: &[String]) -> Vec<String> {
+    let texts: Vec<&str> = words.iter().map(String::as_str).collect();
+    flags(dialect, &numbered(&texts)).into_iter().map(|flag| flag.name).collect()
+}
+
 /// Rows of the flags that can be compared, and the names of those that cannot.
 pub(super) fn plain(
     dialect: &Dialect,

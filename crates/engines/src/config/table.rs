@@ -21,7 +21,7 @@ pub struct ConfigTable {
     /// apart.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub left_out: Vec<String>,
-    /// Flags of the manifest that nothing known of the server can be compared with.
+    /// Flags of the manifest or of the command line given that nothing known of the server can be compared with.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub not_compared: Vec<String>,
     /// When the server started and when its manifest was last changed, where both are known.
@@ -83,6 +83,9 @@ pub struct ConfigRow {
     /// What it sets, for those who compute with it.
     #[serde(skip)]
     pub setting: Option<Setting>,
+    /// Whether the flag switches what it sets off: its values are the opposite of the setting's.
+    #[serde(skip)]
+    pub opposite: bool,
     /// What was asked for: the manifest's word, else that of the command line given.
     pub requested: Option<Said>,
     /// What the process was started with, as the kernel or its log shows it.
@@ -127,11 +130,17 @@ impl ConfigRow {
             .find_map(Option::as_ref)
     }
 
+    /// A value of this row as the setting's own: a flag that is on may switch it off.
+    pub fn of_setting(&self, said: &Said) -> SettingValue {
+        if self.opposite { said.clone().turned().value } else { said.value.clone() }
+    }
+
     /// A row of which nothing is known yet.
     pub(super) fn named(name: &str) -> Self {
         Self {
             name: name.to_owned(),
             setting: None,
+            opposite: false,
             requested: None,
             started_with: None,
             resolved: None,
@@ -152,6 +161,16 @@ pub struct Said {
     pub value: SettingValue,
     /// Where it was read.
     pub from: Source,
+}
+
+impl Said {
+    /// On for off and off for on.
+    pub(super) fn turned(self) -> Self {
+        match self.value {
+            SettingValue::Switch(on) => Self { value: SettingValue::Switch(!on), ..self },
+            _ => self,
+        }
+    }
 }
 
 /// How the columns of a row agree.

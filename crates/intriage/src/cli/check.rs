@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::access::AccessArgs;
 use super::gpu::GpuArgs;
-use super::values::{Format, duration};
+use super::values::{Format, command_line, duration};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -46,7 +46,7 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) model: Option<String>,
     /// The server's command line or flags, where no log tells them.
-    #[arg(long, alias = "args", value_name = "FLAGS", allow_hyphen_values = true)]
+    #[arg(long, alias = "args", value_name = "FLAGS", allow_hyphen_values = true, value_parser = command_line)]
     pub(crate) engine_args: Option<String>,
     /// A server log (repeatable): a file, - for standard input, or journal:UNIT.
     #[arg(long, value_name = "FILE")]

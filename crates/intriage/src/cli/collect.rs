@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::access::AccessArgs;
 use super::gpu::GpuArgs;
-use super::values::duration;
+use super::values::{command_line, duration};
 
 pub(super) const EXAMPLES: &str = "\
 Keys, tokens, passwords, prompts and answers are hidden before anything is written; addresses and names of hosts and
@@ -51,7 +51,7 @@ pub(crate) struct CollectArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) manifest: Vec<PathBuf>,
     /// The server's command line or flags, where no log tells them.
-    #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
+    #[arg(long, value_name = "FLAGS", allow_hyphen_values = true, value_parser = command_line)]
     pub(crate) engine_args: Option<String>,
     /// Time between scrapes, such as 1s or 500ms.
     #[arg(long, value_parser = duration, default_value = "1s")]

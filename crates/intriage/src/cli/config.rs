@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::access::AccessArgs;
 use super::gpu::GpuArgs;
-use super::values::{Format, duration};
+use super::values::{Format, command_line, duration};
 
 pub(super) const EXAMPLES: &str = "\
 Exit codes: 0 everything that was asked for and can be compared is in force, 1 something is not, 3 nothing tells, or a
@@ -35,7 +35,7 @@ pub(crate) struct ConfigArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Vec<PathBuf>,
     /// The server's command line or flags, as they are meant to be.
-    #[arg(long, alias = "args", value_name = "FLAGS", allow_hyphen_values = true)]
+    #[arg(long, alias = "args", value_name = "FLAGS", allow_hyphen_values = true, value_parser = command_line)]
     pub(crate) engine_args: Option<String>,
     /// Also look at the server's process and its GPUs, which must be this machine's.
     #[arg(long)]

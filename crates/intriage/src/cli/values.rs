@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
+use intriage_engines::is_whole_command_line;
 
 /// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -25,4 +26,9 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         return Err(format!("{text:?} is out of range: between 10ms and 24 hours"));
     }
     Ok(Duration::from_secs_f64(seconds))
+}
+
+/// A command line or flags, as a shell would take them.
+pub(crate) fn command_line(text: &str) -> Result<String, String> {
+    if is_whole_command_line(text) { Ok(text.to_owned()) } else { Err("a quote is not closed".to_owned()) }
 }

@@ -101,7 +101,8 @@ fn first_felt<'a>(e: &Evidence<'_>, table: &'a ConfigTable) -> Option<(&'a Confi
             RowVerdict::Stale => row.started_with.as_ref().or(row.in_force().filter(|s| *s != believed)),
             _ => row.in_force().filter(|s| *s != believed),
         };
-        Some((row, felt(e, row.setting?, &believed.value, &now.or(row.default.as_ref())?.value)?))
+        let (believed, now) = (row.of_setting(believed), row.of_setting(now.or(row.default.as_ref())?));
+        Some((row, felt(e, row.setting?, &believed, &now)?))
     });
     let share = |f: &Felt| f.judgement.impact.as_ref().map_or(0.0, |i| i.share.get());
     felt.max_by(|(_, a), (_, b)| share(a).total_cmp(&share(b)))

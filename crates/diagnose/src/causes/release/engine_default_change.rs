@@ -1,7 +1,9 @@
 //! An upgrade changed a default, and nobody had set it.
 
 use intriage_case::{Fact, Ratio, Source};
-use intriage_engines::{Before, ChangedDefault, Engine, Observed, Setting, SettingValue, changed_defaults};
+use intriage_engines::{
+    Before, ChangedDefault, ConfigRow, Engine, Observed, Setting, SettingValue, changed_defaults,
+};
 
 use super::effects::{Felt, felt};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
@@ -107,8 +109,9 @@ fn judge(e: &Evidence<'_>) -> Judgement {
 /// What differs: by the two configurations where both tell, else by the table of defaults.
 fn changes(observed: &Observed, before: &Before) -> Vec<(Setting, Change)> {
     let mut found = Vec::new();
-    for row in observed.table.rows.iter().filter(|row| row.requested.is_none() && row.started_with.is_none())
-    {
+    let nobody_asked = |row: &&ConfigRow| row.requested.is_none() && row.started_with.is_none();
+    // A flag that switches something off has the opposite of the setting's values, and no release known here needs it.
+    for row in observed.table.rows.iter().filter(|row| nobody_asked(row) && !row.opposite) {
         let Some(setting) = row.setting else { continue };
         let asked_before = before.config.is_asked(setting);
         let was = before.config.resolved(setting).next().filter(|_| !asked_before);
