@@ -219,7 +219,7 @@ fn by_release<'a>(
     for log in &case.logs {
         match (version_of_log(engine, log), running) {
             (Some((version, _)), Some(running)) if version.cmp(running).is_ne() => {
-                earlier.push((version, log))
+                earlier.push((version, log));
             }
             _ => now.push(log),
         }

@@ -88,12 +88,11 @@ pub(super) fn fill(text: &str, values: Values<'_>, style: Style) -> String {
     while let Some((before, after)) = rest.split_once('$') {
         out.push_str(before);
         let (value, behind) = one(after, values, style);
-        match value {
-            Some(value) => out.push_str(&value),
-            None => {
-                out.push('$');
-                out.push_str(&after[..after.len() - behind.len()]);
-            }
+        if let Some(value) = value {
+            out.push_str(&value);
+        } else {
+            out.push('$');
+            out.push_str(&after[..after.len() - behind.len()]);
         }
         rest = behind;
     }
