@@ -8,6 +8,10 @@ use crate::scan::rule_name;
 
 /// Looks at the third word of a line, where a time in brackets is the fourth.
 pub(crate) fn find(line: &str, hits: &mut Vec<Hit>) {
+    // Most lines have no such beginning, and this is asked of each.
+    if !line.bytes().take(256).skip_while(|byte| *byte != b' ').take(3).eq(*b" - ") {
+        return;
+    }
     let mut words = line.splitn(4, ' ');
     let (Some(address), Some("-"), Some(name), Some(rest)) =
         (words.next(), words.next(), words.next(), words.next())

@@ -68,7 +68,7 @@ impl Rule {
     }
 }
 
-/// How a row finds its own. Names, words and needles are apart by blanks.
+/// How a row finds its own. Names, words and needles are apart by blanks; a blank in a needle is written `␣`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Finds {
     /// By its shape: the pattern holds from a needle on, and its group, else all of it, passes the check and is hidden.

@@ -141,19 +141,19 @@ fn begins(line: &str, at: usize) -> bool {
 
 #[expect(clippy::expect_used, reason = "the patterns are constants, and a test compiles them all")]
 static NEEDLES: LazyLock<Needles> = LazyLock::new(|| {
-    let mut texts: Vec<&str> = NAME_NEEDLES.split_whitespace().collect();
+    let mut texts: Vec<String> = NAME_NEEDLES.split_whitespace().map(str::to_owned).collect();
     let mut leads_to = vec![Lead::Name; texts.len()];
     let mut shapes = Vec::new();
     for rule in RULES {
         match rule.finds {
             Finds::Shape { needles, pattern, check, with } => {
                 let pattern = Regex::new(&["^(?:", pattern, ")"].concat()).expect("a pattern");
-                texts.extend(needles.split_whitespace());
+                texts.extend(needles.split_whitespace().map(|needle| needle.replace('␣', " ")));
                 leads_to.resize(texts.len(), Lead::Shape(shapes.len()));
                 shapes.push(Shape { rule: rule.name, pattern, check, with });
             }
             Finds::Structure { needles, part } => {
-                texts.extend(needles.split_whitespace());
+                texts.extend(needles.split_whitespace().map(|needle| needle.replace('␣', " ")));
                 leads_to.resize(texts.len(), Lead::Part(part));
             }
             _ => {}

@@ -179,7 +179,7 @@ pub(super) const PROMPTS: &[Rule] = &[
         name: "tensorrt-text",
         what: "texts as TensorRT-LLM's examples print them",
         finds: Finds::Shape {
-            needles: "input output",
+            needles: "input␣[text output␣[text",
             pattern: r#"(?:Input|Output) \[Text [0-9]+(?: Beam [0-9]+)?\]: "(.*)""#,
             check: |text| !text.is_empty(),
             with: With::Characters { quoted: false },
@@ -192,7 +192,7 @@ pub(super) const PROMPTS: &[Rule] = &[
         name: "next-token",
         what: "tokens as llama.cpp logs them one by one",
         finds: Finds::Shape {
-            needles: "next",
+            needles: "next␣token:",
             pattern: "next token:[ ]+[0-9]+ '(.*?)'",
             check: |text| !text.is_empty(),
             with: With::Characters { quoted: false },

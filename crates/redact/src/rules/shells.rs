@@ -15,7 +15,7 @@ pub(super) const SHELLS: &[Rule] = &[
     Rule {
         name: "openssl-key",
         what: "passwords of openssl enc",
-        finds: shape("openssl", r#"openssl enc [^|;\r\n]{0,200}?-k[ \t]+["']?([^ \t\r\n"']+)"#),
+        finds: shape("openssl␣enc", r#"openssl enc [^|;\r\n]{0,200}?-k[ \t]+["']?([^ \t\r\n"']+)"#),
         source: "openssl-enc(1)",
         hides: "openssl enc -aes-256-cbc -k «letmein» -in x",
         keeps: "openssl enc -aes-256-cbc -kfile /etc/x -in x",
@@ -23,7 +23,7 @@ pub(super) const SHELLS: &[Rule] = &[
     Rule {
         name: "wandb-login",
         what: "the key behind wandb login",
-        finds: shape("wandb", r"wandb login (?:--[a-z-]+ )*([A-Za-z0-9_]{16,})"),
+        finds: shape("wandb␣login", r"wandb login (?:--[a-z-]+ )*([A-Za-z0-9_]{16,})"),
         source: "wandb login --help",
         hides: "+ wandb login --relogin «0123456789abcdef0123456789abcdef01234567»",
         keeps: "wandb login --relogin",
@@ -31,7 +31,7 @@ pub(super) const SHELLS: &[Rule] = &[
     Rule {
         name: "mc-alias",
         what: "keys of MinIO's client",
-        finds: shape("alias", r"alias set [^ \t]+ https?://[^ \t]+ ([^ \t\r\n]+[ \t]+[^ \t\r\n]+)"),
+        finds: shape("alias␣set", r"alias set [^ \t]+ https?://[^ \t]+ ([^ \t\r\n]+[ \t]+[^ \t\r\n]+)"),
         source: "mc alias set --help: ALIAS URL ACCESSKEY SECRETKEY",
         hides: "mc alias set m http://localhost:9000 «minio letmein»",
         keeps: "mc alias set m http://localhost:9000",

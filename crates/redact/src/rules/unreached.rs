@@ -8,7 +8,11 @@ pub(super) const UNREACHED: &[Rule] = &[
     Rule {
         name: "assigned-node",
         what: "nodes that pods were assigned to",
-        finds: host(is_named, "successfully", r"Successfully assigned [^ ]+ to ([A-Za-z0-9][A-Za-z0-9.-]*)"),
+        finds: host(
+            is_named,
+            "successfully␣assigned",
+            r"Successfully assigned [^ ]+ to ([A-Za-z0-9][A-Za-z0-9.-]*)",
+        ),
         source: "Kubernetes' scheduler, its event Scheduled",
         hides: "Successfully assigned default/vllm-0 to «gpunode»",
         keeps: "Successfully assigned the port",
@@ -18,7 +22,7 @@ pub(super) const UNREACHED: &[Rule] = &[
         what: "hosts in brackets before a port",
         finds: host(
             is_named,
-            "connect listen",
+            "connect␣to␣[ connected␣to␣[ listen␣on␣[ listening␣on␣[",
             r"(?:[Cc]onnect|[Cc]onnected|[Ll]isten|[Ll]istening) (?:to|on) \[([A-Za-z][A-Za-z0-9.-]*)\]:[0-9]{2,5}",
         ),
         source: "PyTorch's c10d, socket.cpp",
@@ -30,7 +34,7 @@ pub(super) const UNREACHED: &[Rule] = &[
         what: "hosts whose names are not known",
         finds: host(
             is_named,
-            "resolve",
+            "resolve␣host resolve␣' resolve␣\"",
             r#"(?:resolve host(?:name)?:? |resolve ['"])([A-Za-z0-9][A-Za-z0-9._-]*[A-Za-z0-9])"#,
         ),
         source: "curl's, ssh's and urllib3's messages",
@@ -42,7 +46,7 @@ pub(super) const UNREACHED: &[Rule] = &[
         what: "hosts that refused or took a connection",
         finds: host(
             is_named,
-            "connect",
+            "connect␣to connected␣to",
             r"[Cc]onnect(?:ed)? to (?:host )?([A-Za-z0-9][A-Za-z0-9._-]*) (?:\([^ )]+\) )?port [0-9]",
         ),
         source: "ssh's and curl's messages",
@@ -54,7 +58,7 @@ pub(super) const UNREACHED: &[Rule] = &[
         what: "the host in what uname prints",
         finds: host(
             is_named,
-            "linux",
+            "linux␣",
             r"Linux ([A-Za-z0-9][A-Za-z0-9.-]*) [0-9]+\.[0-9]+\.[0-9][^ ]* #[0-9]",
         ),
         source: "uname(1), -a",
@@ -64,7 +68,7 @@ pub(super) const UNREACHED: &[Rule] = &[
     Rule {
         name: "quoted-user",
         what: "users before what went wrong for them",
-        finds: user("user", r#"user "([A-Za-z][A-Za-z0-9_.-]*)": "#),
+        finds: user("user␣\"", r#"user "([A-Za-z][A-Za-z0-9_.-]*)": "#),
         source: "nginx, ngx_http_auth_basic_module",
         hides: r#"user "«alice»": password mismatch, client"#,
         keeps: r#"user "root": password mismatch, user "a b": x"#,
@@ -72,7 +76,7 @@ pub(super) const UNREACHED: &[Rule] = &[
     Rule {
         name: "logged-in",
         what: "users who are logged in",
-        finds: user("logged", r"[Ll]ogged in as:? ([A-Za-z][A-Za-z0-9_-]*[A-Za-z0-9])"),
+        finds: user("logged␣in␣as", r"[Ll]ogged in as:? ([A-Za-z][A-Za-z0-9_-]*[A-Za-z0-9])"),
         source: "wandb's and hub's messages",
         hides: "wandb: Currently logged in as: «alice» (acme)",
         keeps: "you are logged in as root",
