@@ -14,7 +14,7 @@ pub(super) fn access(args: &AccessArgs) -> Result<Access, Failure> {
             .ok_or_else(|| Failure::Usage("a header is written 'Name: value'".into()))?;
         let (name, value) = (name.trim(), value.trim());
         if !is_header_name(name) || value.contains(char::is_control) {
-            return Err(Failure::Usage(format!("--header {name:?}: a header is written 'Name: value'")));
+            return Err(Failure::Usage(format!("{name:?} is not a valid header: write 'Name: value'")));
         }
         headers.push((name.to_owned(), value.to_owned()));
     }
