@@ -156,6 +156,7 @@ impl<'a> Found<'a> {
                 file: self.file.to_owned(),
                 line: line.number,
                 last_line: line.number,
+                told_line: line.number,
                 count: 0,
                 written: None,
                 earlier: false,
@@ -165,7 +166,7 @@ impl<'a> Found<'a> {
         });
         event.number = number;
         if signature.latest {
-            event.line = line.number;
+            event.told_line = line.number;
         }
         if (signature.numbered == Numbered::Amount || signature.latest) && event.count > 0 {
             // The figures around the number belong to its line.
@@ -256,7 +257,7 @@ mod tests {
             "load_tensors: offloaded 20/33 layers to GPU\nx\nload_tensors: offloaded 33/33 layers to GPU\n",
         ));
         let event = readings.first(Meaning::LayersOffloaded).unwrap();
-        assert_eq!((event.line, event.count), (3, 2));
+        assert_eq!((event.line, event.told_line, event.count), (1, 3, 2));
         assert!(event.excerpt.contains("33/33"), "{}", event.excerpt);
     }
 

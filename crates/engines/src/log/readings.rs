@@ -27,6 +27,8 @@ pub struct LogEvent {
     pub line: u32,
     /// The line it stands in last.
     pub last_line: u32,
+    /// The line that is quoted: the first, or the last where what comes later replaces it.
+    pub told_line: u32,
     /// How many lines carry it.
     pub count: u32,
     /// When the last of them was written, where it is a kernel's and its date is known.
@@ -52,7 +54,7 @@ impl LogEvent {
 
     /// As a fact's source.
     pub fn source(&self) -> Source {
-        Source::Log { file: self.file.clone(), line: self.line }
+        Source::Log { file: self.file.clone(), line: self.told_line }
     }
 }
 
