@@ -87,6 +87,12 @@ impl LogReadings {
         self.events.iter().find(|e| e.meaning == meaning && !e.earlier)
     }
 
+    /// The server came up after this event, in the same log: what the event tells is over.
+    pub fn ready_after(&self, event: &LogEvent) -> Option<&LogEvent> {
+        let later = |ready: &&LogEvent| ready.file == event.file && ready.last_line > event.last_line;
+        self.events.iter().filter(|e| e.meaning == Meaning::Ready).find(later)
+    }
+
     /// A signal over time, all engines of a log taken together. Times are those of the lines' stamps; see
     /// [`LogSeries::clock`] for what they are counted from.
     pub fn signal(&self, signal: Signal) -> Option<Series> {

@@ -144,18 +144,12 @@ fn gone(e: &Evidence<'_>) -> Test {
 /// A death while serving that no later start follows: the log alone tells of it. A start that failed has causes of its own.
 fn last_words<'a>(e: &Evidence<'a>) -> Option<&'a LogEvent> {
     const AT_START: [&str; 2] = ["failed to start", "initialization failed"];
-    let events = &e.observed.log.events;
-    let death = events.iter().find(|l| {
-        l.meaning == Meaning::EngineDied && !AT_START.iter().any(|text| l.excerpt.contains(text))
-    })?;
-    let same = |l: &&LogEvent| l.file == death.file;
-    let at_start = events
-        .iter()
-        .filter(same)
-        .any(|l| l.meaning == Meaning::EngineDied && AT_START.iter().any(|text| l.excerpt.contains(text)));
-    let up_again =
-        events.iter().filter(same).any(|l| l.meaning == Meaning::Ready && l.last_line > death.last_line);
-    (!at_start && !up_again).then_some(death)
+    let log = &e.observed.log;
+    let deaths = || log.events.iter().filter(|l| l.meaning == Meaning::EngineDied);
+    let at_start = |l: &LogEvent| AT_START.iter().any(|text| l.excerpt.contains(text));
+    let death = deaths().find(|l| !at_start(l))?;
+    let never_up = deaths().any(|l| l.file == death.file && at_start(l));
+    (!never_up && log.ready_after(death).is_none()).then_some(death)
 }
 
 fn death_in_log(e: &Evidence<'_>) -> Option<Fact> {

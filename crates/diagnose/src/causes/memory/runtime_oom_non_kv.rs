@@ -3,7 +3,7 @@
 use intriage_case::{Ratio, Signal};
 use intriage_engines::{Engine, LogEvent, Meaning, Setting};
 
-use super::start::{came_up_after, has_served, held_by_another, log_fact, no_room, plain_fact, while_ready};
+use super::start::{has_served, held_by_another, log_fact, no_room, plain_fact, while_ready};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
@@ -98,7 +98,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .supports(pool_had_room(e))
         .supports(alone_on_the_gpu(e))
         .explains(&["engine-crash-5xx"]);
-    if let Some(refused) = no_room(e).filter(|refused| came_up_after(e, refused).is_none()) {
+    if let Some(refused) = no_room(e).filter(|refused| e.observed.log.ready_after(refused).is_none()) {
         w = w.refuted_by(Test::Holds(log_fact(refused)));
     }
     if let Some(fraction) =
@@ -150,9 +150,9 @@ fn while_serving(e: &Evidence<'_>, line: &LogEvent) -> Test {
 /// The server failed with it: scrapes, restarts, answers, or where nobody asked the engine's own last words.
 fn something_failed(e: &Evidence<'_>, line: &LogEvent) -> Test {
     if e.observed.times.is_empty() && e.observed.failed.is_empty() {
-        let died = e.observed.log.events.iter().filter(|l| l.meaning == Meaning::EngineDied);
-        return match died.into_iter().find(|l| l.file == line.file) {
-            Some(death) if came_up_after(e, death).is_none() => Test::Holds(log_fact(death)),
+        let mut died = e.observed.log.events.iter().filter(|l| l.meaning == Meaning::EngineDied);
+        return match died.find(|l| l.file == line.file) {
+            Some(death) if e.observed.log.ready_after(death).is_none() => Test::Holds(log_fact(death)),
             _ => Test::Unknown("whether the server failed with it: nothing was scraped".into()),
         };
     }

@@ -39,12 +39,6 @@ pub(super) fn while_ready(e: &Evidence<'_>, line: &LogEvent) -> Option<bool> {
     Some(line.is_after(ready) && !anew)
 }
 
-/// The server came up after this line: what it tells is over.
-pub(super) fn came_up_after<'a>(e: &Evidence<'a>, line: &LogEvent) -> Option<&'a LogEvent> {
-    let ups = e.observed.log.events.iter().filter(|l| l.meaning == Meaning::Ready);
-    ups.into_iter().find(|ready| ready.file == line.file && ready.last_line > line.last_line)
-}
-
 /// Memory that another process held when PyTorch found none: `Process 9999 has 66.40 GiB memory in use`. Which one is its
 /// own it tells apart, outside of containers.
 pub(super) fn held_by_another(line: &LogEvent) -> Option<Bytes> {

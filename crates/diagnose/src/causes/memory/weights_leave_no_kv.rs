@@ -4,8 +4,7 @@ use intriage_case::{Bytes, Ratio, Requests, Signal, Source, Tokens};
 use intriage_engines::{Engine, LogEvent, Meaning, Setting};
 
 use super::start::{
-    came_up_after, does_not_answer, has_served, held_by_another, log_fact, memory_taken, no_room, plain_fact,
-    while_ready,
+    does_not_answer, has_served, held_by_another, log_fact, memory_taken, no_room, plain_fact, while_ready,
 };
 use crate::causes::shared::{pool_is_full, queue_impact, queue_is_felt, requests_wait};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
@@ -143,7 +142,7 @@ fn judge_refused_start(e: &Evidence<'_>) -> Judgement {
         w = w.refuted_by(Test::Holds(log_fact(taken)));
     }
     let ran_out = e.observed.log.first(Meaning::GpuOutOfMemory);
-    if let Some(ready) = no_room(e).or(ran_out).and_then(|line| came_up_after(e, line)) {
+    if let Some(ready) = no_room(e).or(ran_out).and_then(|line| e.observed.log.ready_after(line)) {
         return w.requires(Test::Fails(log_fact(ready))).conclude("", down);
     }
     if let Some(line) = no_room(e) {
