@@ -8,9 +8,12 @@ The last line is `N passed, N failed`; the exit status is 1 when anything failed
 import argparse
 import json
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 
 from jsonschema import Draft202012Validator
 from labkit.server import LAB, Server
@@ -25,17 +28,45 @@ RUNS = (
     # End tokens to be ignored: generated, counted and streamed, but without text.
     ("silent", ["--extra-body", '{"logit_bias": {"2": 100}}', "--max-concurrency", "2", "--num-prompts", "4"]),
     ("sessions", ["--turns", "3", "--think", "100ms", "--max-concurrency", "2", "--num-prompts", "4"]),
+    # Its name is in STOPPED: chunks pile up unread, and the first of them has the stamp of the last.
+    ("stopped", ["--max-concurrency", "2", "--num-prompts", "10"]),
     ("prefixes", ["--max-concurrency", "2", "--num-prompts", "12", "--prefix-len", "64", "--prefix-groups", "2"]),
 )
+# Runs whose client is stopped again and again, as a machine without a CPU to spare does to it: (runs, stands) seconds.
+STOPPED = {"stopped": (0.15, 2.0)}
 
 
-def bench(binary, server, extra):
+def bench(binary, server, extra, pauses):
     """One run; its JSON and what it said on standard error."""
     command = [binary, "bench", server.base, *COMMON, *extra]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False)
-    if done.returncode not in (0, 1, 3):
-        raise AssertionError(f"exit {done.returncode}: {done.stderr}")
-    return json.loads(done.stdout), done.stderr
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as client:
+        stopper = threading.Thread(target=stop_and_go, args=(client, pauses)) if pauses else None
+        if stopper:
+            stopper.start()
+        try:
+            out, noise = client.communicate(timeout=TIME_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            client.kill()
+            raise
+        finally:
+            if stopper:
+                stopper.join()
+    if client.returncode not in (0, 1, 3):
+        raise AssertionError(f"exit {client.returncode}: {noise}")
+    return json.loads(out), noise
+
+
+def stop_and_go(client, pauses):
+    """Lets the client run and stand in turn, until it ends."""
+    runs, stands = pauses
+    while True:
+        try:
+            client.wait(runs)
+            return
+        except subprocess.TimeoutExpired:
+            client.send_signal(signal.SIGSTOP)
+            time.sleep(stands)
+            client.send_signal(signal.SIGCONT)
 
 
 def stated_share(said):
@@ -89,7 +120,7 @@ def main():
             for name, extra in RUNS:
                 server.wait_until_empty()
                 try:
-                    said, noise = bench(binary, server, extra)
+                    said, noise = bench(binary, server, extra, STOPPED.get(name))
                     wrong = list(faults(said, schema))
                     if name == "prefixes" and (said["cached_tokens"] or 0) == 0 and "cached" not in noise:
                         print("     the server does not tell cached tokens")

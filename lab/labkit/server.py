@@ -91,12 +91,19 @@ class Server:
         return answer["choices"][0]["message"]["content"]
 
     def wait_until_empty(self, limit=30):
-        """Waits until no request of an earlier load is left."""
+        """Waits until no request of an earlier load is left, nor anything of it to be counted."""
         pattern = re.compile(r"^vllm:num_requests_(?:running|waiting)\{[^}]*\} ([0-9.e+]+)$", re.MULTILINE)
+        tokens = re.compile(r"^vllm:(?:prompt|generation)_tokens_total.*$", re.MULTILINE)
         end = time.monotonic() + limit
-        while any(float(n) for n in pattern.findall(self.get("/metrics"))):
+        # The server counts an answer after it has sent its end: idle is what stays the same.
+        before = None
+        while True:
+            counted = tokens.findall(metrics := self.get("/metrics"))
+            if counted == before and not any(float(n) for n in pattern.findall(metrics)):
+                return
             if time.monotonic() > end:
                 raise LabError(f"requests of the scenario before are still there after {limit} s")
+            before = counted
             time.sleep(0.5)
 
     def alive(self):

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct Chunk {
     /// When its last byte reached this machine, by the kernel's stamp where there is one, since the start of the run.
     pub at: Nanos,
-    /// How much later the program read it, in nanoseconds (at most 4.3 s is kept).
+    /// How much later the program read it, in nanoseconds (at most 4.3 s is kept). Where another chunk of the same answer
+    /// came with the same read, how much later at most: only the last is stamped.
     pub lag: u32,
     /// Bytes of the event in the body of the answer.
     pub bytes: u32,

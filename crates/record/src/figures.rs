@@ -57,6 +57,8 @@ pub struct Figures {
     pub chunks: u32,
     /// Further generated chunks that came with the same read as the first: the stamp is that of the last of them.
     pub first_with: u32,
+    /// The first token may have come so much earlier than its stamp, because the client read late; zero where it did not.
+    pub first_early: Nanos,
     /// The head came ahead of the first token, by a read of its own.
     pub head_ahead: bool,
 }
@@ -96,6 +98,7 @@ impl Figures {
             tokens,
             chunks: count,
             first_with: first_token.map_or(0, |i| came_along(chunks, i)),
+            first_early: first_token.map_or(Nanos(0), |i| early(chunks, i)),
             head_ahead: first_token.is_some_and(|i| request.head.is_some_and(|head| head < chunks[i].at)),
         }
     }
@@ -119,6 +122,14 @@ fn came_along(chunks: &[Chunk], index: usize) -> u32 {
     let this = chunks[index];
     let along = chunks[index + 1..].iter().take_while(|c| c.at == this.at);
     along.filter(|c| c.kind.is_generated()).count() as u32
+}
+
+/// How much earlier than its stamp a chunk may have come: of those of one read the last has the read's own lag, the
+/// others what they may have waited at most.
+fn early(chunks: &[Chunk], index: usize) -> Nanos {
+    let this = chunks[index];
+    let last = chunks[index..].iter().take_while(|c| c.at == this.at).last().unwrap_or(&this);
+    Nanos(u64::from(this.lag.saturating_sub(last.lag)))
 }
 
 /// The gaps of one answer: each generated chunk after the first, as (gap, tokens in it).
@@ -204,6 +215,16 @@ pub(crate) mod tests {
         assert_eq!(f.tpot(), None);
         assert_eq!(f.first_with, 0, "the counts that came along are no second token");
         assert_eq!(Figures::of(&answer(1, 0, &[(50, Content), (50, Content)])).first_with, 1);
+    }
+
+    #[test]
+    fn a_first_token_that_was_read_late_with_others_may_have_come_earlier() {
+        let mut late = answer(1, 0, &[(50, Content), (50, Content), (50, Usage), (60, Done)]);
+        assert_eq!(Figures::of(&late).first_early, Nanos(0), "read in time, they came together");
+        for before_the_last in &mut late.chunks[..2] {
+            before_the_last.lag = 30_020_000;
+        }
+        assert_eq!(Figures::of(&late).first_early, Nanos(30_000_000));
     }
 
     #[test]

@@ -98,6 +98,8 @@ pub(crate) struct Lengths {
     pub short_outputs: u64,
 }
 
+/// Chunks of one read that waited for less came together as far as anybody can tell, however fast the tokens.
+const TOGETHER: Nanos = Nanos(2_000_000);
 /// Different error texts kept; the rest is counted under the outcome alone.
 const ERROR_TEXTS: usize = 50;
 
@@ -197,8 +199,12 @@ impl Tally {
         }
         self.writing.add(figures.writing);
         if figures.ttft.is_some() {
-            let merged = figures.tpot().map_or(0, |t| t.0 * u64::from(figures.first_with));
-            self.own.add(Nanos(figures.writing.0 + merged));
+            let early = match figures.first_early {
+                // Read in time: they left together, or within a few tokens' time.
+                Nanos(0) => figures.tpot().map_or(0, |t| t.0 * u64::from(figures.first_with)),
+                Nanos(early) => early,
+            };
+            self.own.add(Nanos(figures.writing.0 + early));
             add(&mut self.path, figures.ttfb.filter(|_| figures.head_ahead));
         }
         let mut before = None;
@@ -206,8 +212,8 @@ impl Tally {
             self.generated_chunks += 1;
             if before == Some(chunk.at) {
                 // Several chunks of one read: they waited for each other only if the client was late.
-                self.late_merges +=
-                    u64::from(u64::from(chunk.lag) > figures.tpot().map_or(u64::MAX, |t| t.0 / 2));
+                let limit = figures.tpot().map_or(u64::MAX, |t| (t.0 / 2).max(TOGETHER.0));
+                self.late_merges += u64::from(u64::from(chunk.lag) > limit);
             } else {
                 self.lag.add(Nanos(u64::from(chunk.lag)));
             }

@@ -6,6 +6,7 @@ use intriage_case::Nanos;
 use intriage_record::Outcome;
 
 use super::Settings;
+use super::arrival::Arrival;
 use super::exchange::{Ended, Exchange};
 use super::line::{Line, State};
 
@@ -38,8 +39,8 @@ pub(crate) trait Carrier: Sized {
     /// The line stands.
     fn stands(&mut self, now: Nanos, ended: &mut Vec<Ended>);
 
-    /// Plain bytes that arrived at `at` and were read `lag` nanoseconds later.
-    fn arrived(&mut self, bytes: &[u8], at: Nanos, lag: u32, ended: &mut Vec<Ended>);
+    /// Plain bytes of one read.
+    fn arrived(&mut self, bytes: &[u8], arrival: Arrival, ended: &mut Vec<Ended>);
 
     /// Nothing more will arrive: the server closed the connection, or the system says why not.
     fn closed(&mut self, why: Option<&io::Error>, at: Nanos, ended: &mut Vec<Ended>);

@@ -3,6 +3,7 @@
 use intriage_case::Nanos;
 use intriage_record::{Chunk, ChunkKind, Finished, Outcome, Request};
 
+use super::arrival::Arrival;
 use super::{Ask, Settings};
 use crate::api::{Reading, error_words};
 use crate::wire::{Events, Head};
@@ -101,8 +102,8 @@ impl Exchange {
         self.request.bytes_received += bytes as u64;
     }
 
-    /// A part of the body, which arrived at `at` and was read `lag` nanoseconds later.
-    pub(super) fn body(&mut self, status: u16, part: &[u8], at: Nanos, lag: u32) {
+    /// A part of the body, which came with this read.
+    pub(super) fn body(&mut self, status: u16, part: &[u8], arrival: Arrival) {
         if status != 200 {
             let room = ERROR_BODY.saturating_sub(self.error_body.len());
             self.error_body.extend_from_slice(&part[..part.len().min(room)]);
@@ -117,6 +118,10 @@ impl Exchange {
                 *blank_end = Some(chunks.len());
             }
             let bytes = u32::try_from(event.bytes).unwrap_or(u32::MAX);
+            let Arrival { at, lag, others_lag } = arrival;
+            if let Some(before) = chunks.last_mut().filter(|c| c.at == at) {
+                before.lag = others_lag;
+            }
             chunks.push(Chunk { at, lag, bytes, kind, tokens });
         });
         self.too_long |= read.is_err();

@@ -6,6 +6,7 @@ use intriage_case::Nanos;
 use intriage_record::Outcome;
 
 use super::Settings;
+use super::arrival::Arrival;
 use super::carrier::{Carrier, closed_words, stamp};
 use super::exchange::{Ended, Exchange};
 use super::line::{Line, State};
@@ -100,14 +101,15 @@ impl Carrier for Http1 {
         }
     }
 
-    fn arrived(&mut self, bytes: &[u8], at: Nanos, lag: u32, ended: &mut Vec<Ended>) {
+    fn arrived(&mut self, bytes: &[u8], arrival: Arrival, ended: &mut Vec<Ended>) {
+        let at = arrival.at;
         let Some(exchange) = &mut self.exchange else {
             // Nothing was asked: whatever it says, it cannot be used again.
             self.open = false;
             return;
         };
         exchange.came(bytes.len(), at);
-        let progress = self.answer.read(bytes, |status, part| exchange.body(status, part, at, lag));
+        let progress = self.answer.read(bytes, |status, part| exchange.body(status, part, arrival));
         exchange.headed(&self.answer.head);
         let end = match progress {
             Err(why @ HttpError::HeadTooLong) => self.end(Outcome::TooLong, why.to_string(), at, false),

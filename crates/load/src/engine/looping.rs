@@ -14,6 +14,7 @@ use nix::sys::prctl;
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
+use super::arrival::{LOOK, LOOK_MS};
 use super::carrier::Carrier;
 use super::exchange::Ended;
 use super::health::Health;
@@ -24,7 +25,7 @@ use crate::clock::{Clock, WallOffset};
 /// The timer's place among the connections.
 pub(super) const TIMER: u64 = u64::MAX;
 /// Events taken from the kernel at once.
-const EVENTS: usize = 512;
+pub(super) const EVENTS: usize = 512;
 /// The loop wakes this much before a request is due and looks at the clock from then on: timers come late.
 const EARLY: Nanos = Nanos(120_000);
 /// Requests sent before looking at what arrived.
@@ -68,6 +69,10 @@ pub(crate) struct Loop<F, C: Carrier> {
     pub(super) stamped: u64,
     pub(super) round_trip: Option<Nanos>,
     pub(super) offset: WallOffset,
+    /// When the kernel was last asked what has arrived.
+    pub(super) looked_at: Nanos,
+    /// When it was asked for what has all been taken: whatever is taken next came later.
+    pub(super) empty_at: Nanos,
     next_tick: Nanos,
     next_partial: Nanos,
     /// When the wait for the last requests ends.
@@ -122,6 +127,8 @@ impl<F: Feed, C: Carrier> Loop<F, C> {
             stamped: 0,
             round_trip: None,
             offset: WallOffset::measure(clock),
+            looked_at: clock.now(),
+            empty_at: clock.now(),
             next_tick: TICK,
             next_partial: PARTIAL,
             give_up: None,
@@ -191,6 +198,10 @@ impl<F: Feed, C: Carrier> Loop<F, C> {
         for _ in 0..SENDS_A_TURN {
             match self.feed.next(now, self.in_flight) {
                 Next::Send(ask) => {
+                    if self.in_flight == 0 {
+                        // Nothing can come that was not asked for.
+                        self.empty_at = now;
+                    }
                     self.health.begin(now);
                     self.start(*ask, now);
                     self.settings.sent.fetch_add(1, Ordering::Relaxed);
@@ -215,6 +226,9 @@ impl<F: Feed, C: Carrier> Loop<F, C> {
             EpollTimeout::ZERO
         } else {
             self.feed.prepare();
+            if self.in_flight > 0 && next > now + LOOK + EARLY {
+                return self.look(LOOK_MS.into(), events);
+            }
             let wake = Nanos(next.0 - EARLY.0);
             if wake != self.armed {
                 // Relative to now, because the run's clock has its own zero.
@@ -225,9 +239,15 @@ impl<F: Feed, C: Carrier> Loop<F, C> {
             }
             EpollTimeout::NONE
         };
+        self.look(timeout, events)
+    }
+
+    fn look(&mut self, timeout: EpollTimeout, events: &mut [EpollEvent]) -> Result<usize, Errno> {
+        self.looked_at = self.clock.now();
         match self.epoll.wait(events, timeout) {
             Ok(ready) => Ok(ready),
-            Err(Errno::EINTR) => Ok(0),
+            // Stopped and let go on: the kernel has not looked at the sockets since.
+            Err(Errno::EINTR) => self.epoll.wait(events, EpollTimeout::ZERO),
             Err(why) => Err(why),
         }
     }

@@ -7,6 +7,7 @@
 //! The loop is the same for every protocol: a `Carrier` is one connection that makes requests out of bytes and bytes
 //! out of requests, HTTP/1.1 with one at a time or HTTP/2 with many at once.
 
+mod arrival;
 mod carrier;
 mod exchange;
 mod health;

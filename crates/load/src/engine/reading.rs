@@ -7,9 +7,10 @@ use intriage_record::Outcome;
 use nix::sys::epoll::{EpollEvent, EpollFlags};
 
 use super::Feed;
+use super::arrival::Arrival;
 use super::carrier::Carrier;
 use super::line::State;
-use super::looping::{Loop, TIMER};
+use super::looping::{EVENTS, Loop, TIMER};
 use super::socket::{CONTROL, receive};
 
 /// Bytes taken before any is parsed: they stay in the cache.
@@ -34,8 +35,7 @@ struct Read {
     connection: usize,
     from: usize,
     to: usize,
-    at: Nanos,
-    lag: u32,
+    arrival: Arrival,
     /// Nothing more will come: the server closed the connection, or the system says why.
     closed: Option<io::Result<()>>,
 }
@@ -44,6 +44,7 @@ impl<F: Feed, C: Carrier> Loop<F, C> {
     /// Takes what has arrived on all connections, then parses it.
     pub(super) fn take(&mut self, ready: &[EpollEvent], arena: &mut Arena) {
         let mut control = [0u8; CONTROL];
+        let mut all = ready.len() < EVENTS;
         for event in ready {
             if event.data() == TIMER {
                 // Reading clears it; what it says is known.
@@ -79,10 +80,14 @@ impl<F: Feed, C: Carrier> Loop<F, C> {
             let lag = if stamp.is_some() { now.since(at) } else { self.health.longest_turn };
             self.reads += u64::from(closed.is_none());
             self.stamped += u64::from(stamp.is_some());
-            let lag = u32::try_from(lag.0).unwrap_or(u32::MAX);
             let (from, to) = (arena.used, arena.used + length);
-            arena.reads.push(Read { connection: index, from, to, at, lag, closed });
+            all &= length < ONE_READ;
+            let arrival = Arrival::new(at, lag, self.empty_at, now);
+            arena.reads.push(Read { connection: index, from, to, arrival, closed });
             arena.used = to;
+        }
+        if all {
+            self.empty_at = self.looked_at;
         }
         self.parse(arena);
     }
@@ -90,18 +95,19 @@ impl<F: Feed, C: Carrier> Loop<F, C> {
     fn parse(&mut self, arena: &mut Arena) {
         for read in arena.reads.drain(..) {
             match &read.closed {
-                None => self.arrived(read.connection, &arena.bytes[read.from..read.to], read.at, read.lag),
-                Some(why) => self.closed(read.connection, why.as_ref().err(), read.at),
+                None => self.arrived(read.connection, &arena.bytes[read.from..read.to], read.arrival),
+                Some(why) => self.closed(read.connection, why.as_ref().err(), read.arrival.at),
             }
             self.settle(read.connection);
         }
         arena.used = 0;
     }
 
-    fn arrived(&mut self, index: usize, bytes: &[u8], at: Nanos, lag: u32) {
+    fn arrived(&mut self, index: usize, bytes: &[u8], arrival: Arrival) {
+        let at = arrival.at;
         let Some(Some(connection)) = self.connections.get_mut(index) else { return };
         if !connection.line().is_secure() {
-            connection.arrived(bytes, at, lag, &mut self.ended);
+            connection.arrived(bytes, arrival, &mut self.ended);
             return;
         }
         self.plain.clear();
@@ -121,7 +127,7 @@ impl<F: Feed, C: Carrier> Loop<F, C> {
         }
         // The end of the handshake may bring the first bytes of the protocol with it.
         if !self.plain.is_empty() {
-            connection.arrived(&self.plain, at, lag, &mut self.ended);
+            connection.arrived(&self.plain, arrival, &mut self.ended);
         }
         if closed {
             self.closed(index, None, at);

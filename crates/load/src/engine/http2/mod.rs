@@ -24,6 +24,7 @@ use self::stream::{End, Stream, length};
 use self::streams::Streams;
 use self::talk::Talk;
 use super::Settings;
+use super::arrival::Arrival;
 use super::carrier::{Carrier, closed_words, stamp};
 use super::exchange::{Ended, Exchange};
 use super::line::{Line, State};
@@ -76,7 +77,8 @@ impl Http2 {
     }
 
     /// Polls h2 and its streams until nothing moves; what it wants to send goes to the line.
-    fn drive(&mut self, at: Nanos, lag: u32, ended: &mut Vec<Ended>) {
+    fn drive(&mut self, arrival: Arrival, ended: &mut Vec<Ended>) {
+        let at = arrival.at;
         let waker = self.streams.ready.connection();
         let mut moves = true;
         let mut over = None;
@@ -84,7 +86,7 @@ impl Http2 {
             let Some(talk) = &mut self.talk else { return };
             over = talk.poll(&waker);
             moves = self.admit(at, ended);
-            moves |= self.streams.poll_woken(at, lag, ended);
+            moves |= self.streams.poll_woken(arrival, ended);
             moves |= self.streams.ready.take_connection();
         }
         if let Some(output) = self.talk.as_ref().map(|t| t.pipe.output()).filter(|o| !o.is_empty())
@@ -196,7 +198,7 @@ impl Carrier for Http2 {
         exchange.request.connection = self.line.number;
         self.waiting.push_back((exchange, bytes));
         if self.line.state == State::Standing {
-            self.drive(now, 0, ended);
+            self.drive(Arrival::now(now), ended);
         }
     }
 
@@ -208,16 +210,16 @@ impl Carrier for Http2 {
         match Talk::begin() {
             Ok(talk) => {
                 self.talk = Some(talk);
-                self.drive(now, 0, ended);
+                self.drive(Arrival::now(now), ended);
             }
             Err(why) => self.lost(Outcome::NotHttp, &why.to_string(), now, ended),
         }
     }
 
-    fn arrived(&mut self, bytes: &[u8], at: Nanos, lag: u32, ended: &mut Vec<Ended>) {
+    fn arrived(&mut self, bytes: &[u8], arrival: Arrival, ended: &mut Vec<Ended>) {
         if let Some(talk) = &self.talk {
             talk.pipe.arrived(bytes);
-            self.drive(at, lag, ended);
+            self.drive(arrival, ended);
         }
     }
 
@@ -242,7 +244,7 @@ impl Carrier for Http2 {
             }
         }
         self.streams.end_overdue(error, now, ended);
-        self.drive(now, 0, ended);
+        self.drive(Arrival::now(now), ended);
     }
 
     fn overflow(&mut self) -> Vec<(Exchange, Vec<u8>)> {

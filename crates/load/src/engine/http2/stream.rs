@@ -12,6 +12,7 @@ use http::response::Parts;
 use intriage_case::Nanos;
 use intriage_record::Outcome;
 
+use crate::engine::arrival::Arrival;
 use crate::engine::exchange::Exchange;
 use crate::wire::{Head, HttpError};
 
@@ -59,14 +60,14 @@ impl Stream {
         self.head.status
     }
 
-    /// Sends what the server's windows allow and reads what came at `at`; how it ended, if it did.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>, at: Nanos, lag: u32) -> Poll<Result<End, h2::Error>> {
+    /// Sends what the server's windows allow and reads what came; how it ended, if it did.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>, arrival: Arrival) -> Poll<Result<End, h2::Error>> {
         self.send(cx);
         loop {
             match &mut self.answer {
                 Answer::Awaited(answer) => {
                     let (head, body) = ready!(Pin::new(answer).poll(cx))?.into_parts();
-                    self.exchange.came(length(&head.headers), at);
+                    self.exchange.came(length(&head.headers), arrival.at);
                     let read = self.read_head(&head);
                     self.exchange.headed(&self.head);
                     if let Err(why) = read {
@@ -80,8 +81,8 @@ impl Stream {
                     };
                     // Everything is read at once, so the server need never wait for room.
                     body.flow_control().release_capacity(part.len())?;
-                    self.exchange.came(part.len(), at);
-                    self.exchange.body(self.head.status, &part, at, lag);
+                    self.exchange.came(part.len(), arrival.at);
+                    self.exchange.body(self.head.status, &part, arrival);
                     if let Some((outcome, error)) = self.exchange.cut_short() {
                         return Poll::Ready(Ok((outcome, error.to_owned())));
                     }

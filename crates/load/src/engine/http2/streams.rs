@@ -8,6 +8,7 @@ use intriage_record::Outcome;
 
 use super::ready::Ready;
 use super::stream::{End, Stream, in_words};
+use crate::engine::arrival::Arrival;
 use crate::engine::exchange::{Ended, Exchange};
 
 /// The streams of a connection.
@@ -36,27 +37,27 @@ impl Streams {
         });
         self.places[place].1 = Some(stream);
         self.leaving.push(place);
-        self.poll(place, now, 0, ended);
+        self.poll(place, Arrival::now(now), ended);
     }
 
-    /// Polls those with news, which came at `at`; whether there were any.
-    pub(super) fn poll_woken(&mut self, at: Nanos, lag: u32, ended: &mut Vec<Ended>) -> bool {
+    /// Polls those with news, which came like this; whether there were any.
+    pub(super) fn poll_woken(&mut self, arrival: Arrival, ended: &mut Vec<Ended>) -> bool {
         let mut woken = std::mem::take(&mut self.woken);
         self.ready.take_streams(&mut woken);
         let any = !woken.is_empty();
         for place in woken.drain(..) {
-            self.poll(place, at, lag, ended);
+            self.poll(place, arrival, ended);
         }
         self.woken = woken;
         any
     }
 
-    fn poll(&mut self, place: usize, at: Nanos, lag: u32, ended: &mut Vec<Ended>) {
+    fn poll(&mut self, place: usize, arrival: Arrival, ended: &mut Vec<Ended>) {
         let Some((waker, Some(stream))) = self.places.get_mut(place) else { return };
-        match stream.poll(&mut Context::from_waker(waker), at, lag) {
+        match stream.poll(&mut Context::from_waker(waker), arrival) {
             Poll::Pending => {}
-            Poll::Ready(Ok(end)) => self.end(place, end, at, ended),
-            Poll::Ready(Err(why)) => self.end(place, in_words(&why), at, ended),
+            Poll::Ready(Ok(end)) => self.end(place, end, arrival.at, ended),
+            Poll::Ready(Err(why)) => self.end(place, in_words(&why), arrival.at, ended),
         }
     }
 
