@@ -77,8 +77,8 @@ pub struct Beside {
     /// The mean time of a metrics scrape beside the load: what network and front end take for a request that needs no
     /// model, and so a measure of the way back.
     pub scrape: Option<Seconds>,
-    /// What the server's front end can have added to the mean by waiting for a CPU: the share of the time it waited, of
-    /// the mean life of a request. Only where its machine was looked at.
+    /// What the server's front end can have added to the mean by waiting for a CPU: its waiting as a share of the
+    /// run, of the mean life of a request. Only where its machine was looked at.
     pub cpu_wait: Option<Seconds>,
     /// Answer tokens by the server's counter.
     pub server_output_tokens: Option<Tokens>,

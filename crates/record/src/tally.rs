@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use intriage_case::{Nanos, Objective, ObjectiveMetric, Ratio, Seconds, Tokens};
+use intriage_case::{Nanos, Objective, ObjectiveMetric, Seconds, Tokens};
 
 use crate::event::{Finished, Outcome};
 use crate::figures::{Figures, gaps};
@@ -166,17 +166,21 @@ impl Tally {
     }
 
     /// The client's side of what the server counted: `server_ttft` is the server's mean, then its sums; `scrape` is
-    /// the mean time of a scrape of its metrics beside the load.
+    /// the mean time of a scrape of its metrics beside the load, `front_end_waited` how long its front end was kept from a
+    /// CPU in all.
     pub fn beside(
         &self,
         server_ttft: Option<Seconds>,
         output: Option<Tokens>,
         input: Option<Tokens>,
         scrape: Option<Seconds>,
-        front_end_waits: Option<Ratio>,
+        front_end_waited: Option<Seconds>,
     ) -> Beside {
         let client_ttft = self.all_ttft.mean();
-        let life = self.groups.get(&GroupKey::All).and_then(|all| all.e2e.mean());
+        let all = self.groups.get(&GroupKey::All);
+        let life = all.and_then(|all| all.e2e.mean());
+        let run =
+            all.and_then(|all| Some(all.last_ended?.since(all.first_sent?).seconds())).filter(|s| s.0 > 0.0);
         Beside {
             server_ttft,
             client_ttft,
@@ -184,7 +188,9 @@ impl Tally {
             path: self.all_ttfb.mean(),
             scrape,
             // All of its waiting, of which each request in flight had a part: by Little's law this much of a life.
-            cpu_wait: front_end_waits.zip(life).map(|(share, life)| Seconds(share.get() * life.0)),
+            cpu_wait: front_end_waited
+                .zip(life.zip(run))
+                .map(|(waited, (life, run))| Seconds(waited.0 * life.0 / run.0)),
             server_output_tokens: output,
             client_output_tokens: Tokens(self.all_output as f64),
             server_input_tokens: input,

@@ -3,7 +3,7 @@
 use intriage_case::Nanos;
 
 /// How often the sockets are looked at while answers come, in milliseconds. Costs 0.2 % of a core.
-pub(super) const LOOK_MS: u8 = 2;
+pub(super) const LOOK_MS: u8 = 5;
 /// The same as a time.
 pub(super) const LOOK: Nanos = Nanos(LOOK_MS as u64 * 1_000_000);
 /// A look that found nothing and the one that finds something take two such times at most: whoever needs longer was busy,

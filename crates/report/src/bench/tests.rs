@@ -121,7 +121,8 @@ fn a_front_end_that_waits_for_a_cpu_explains_late_tokens() {
     let mut summary = Summary::of(&header, &tally, Some(&client));
     // Our 60 ms against the server's 20: 2 ms to the first byte, 3 ms for a scrape.
     let mut text = |waits: Option<f64>| {
-        let waits = waits.map(intriage_case::Ratio);
+        let run = Summary::of(&header, &tally, Some(&client)).all.duration.unwrap();
+        let waits = waits.map(|share| Seconds(share * run.0));
         summary.beside = Some(tally.beside(Some(Seconds(0.02)), None, None, Some(Seconds(0.003)), waits));
         // As one line: the page folds it.
         told(&bench_text(&summary, &[], None)).split_whitespace().collect::<Vec<_>>().join(" ")

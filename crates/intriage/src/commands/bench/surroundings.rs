@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use intriage_case::{Case, ClientRequest, Intent, Millis, Ratio, Seconds, Signal, Tokens};
+use intriage_case::{Case, ClientRequest, Intent, Millis, Seconds, Signal, Tokens};
 use intriage_diagnose::{Diagnosis, Thresholds, diagnose};
 use intriage_engines::host::{Role, ServingProcess};
 use intriage_engines::{Observed, read};
@@ -175,16 +175,18 @@ pub(super) fn beside(observed: &Observed, tally: &Tally, scrape: Option<Seconds>
         delta(observed, Signal::TokensGenerated).map(Tokens),
         delta(observed, Signal::TokensPrompt).map(Tokens),
         scrape,
-        front_end_waits(observed),
+        front_end_waited(observed),
     )
 }
 
-/// Share of the time that the front end waited for a CPU: of the one that waited most, where there are several.
-fn front_end_waits(observed: &Observed) -> Option<Ratio> {
+/// How long the front end waited for a CPU: the one that waited most, where there are several.
+fn front_end_waited(observed: &Observed) -> Option<Seconds> {
     let host = observed.host.as_ref()?;
     let main = |p: &ServingProcess| p.threads.iter().find(|t| t.tid == p.pid)?.run_queue_delay;
     let takes_requests = |p: &&ServingProcess| matches!(p.role(), Some(Role::FrontEnd | Role::Server));
-    host.processes.iter().filter(takes_requests).filter_map(main).max_by(|a, b| a.get().total_cmp(&b.get()))
+    let shares = host.processes.iter().filter(takes_requests).filter_map(main);
+    let share = shares.max_by(|a, b| a.get().total_cmp(&b.get()))?;
+    Some(Seconds(share.get() * host.window?.0))
 }
 
 fn delta(observed: &Observed, signal: Signal) -> Option<f64> {
