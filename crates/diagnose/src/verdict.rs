@@ -90,9 +90,10 @@ fn too_short(e: &Evidence<'_>) -> Option<String> {
 fn why_not_judged(e: &Evidence<'_>) -> Option<String> {
     let o = e.observed;
     if o.times.is_empty() {
-        let told =
-            o.log.events.iter().filter(|l| l.meaning == Meaning::ErrorTold).max_by_key(|l| l.told_line);
-        let none = match told {
+        let none = match o.log.last(Meaning::ErrorTold) {
+            Some(error) if error.is_earlier() => {
+                format!("the last error in the log is {:?}, and the server was started since", error.excerpt)
+            }
             Some(error) => format!("the last error in the log is {:?}", error.excerpt),
             None if o.log.present => "a log is all there is, and it names no cause known here".to_owned(),
             None => "nothing was collected".to_owned(),

@@ -6,6 +6,7 @@
 mod calendar;
 mod catalogue;
 mod dumps;
+mod found;
 mod kernel;
 mod kmsg;
 mod line;
@@ -13,6 +14,7 @@ mod llamacpp;
 mod meaning;
 mod nccl;
 mod periodic;
+mod processes;
 mod read;
 mod readings;
 mod scan;

@@ -6,6 +6,7 @@ use intriage_engines::{Engine, Meaning, Setting};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::lately::lately;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -201,7 +202,7 @@ fn others_were_served(e: &Evidence<'_>) -> Test {
 
 /// Errors of a dead or restarted engine are no choice.
 fn engine_died(e: &Evidence<'_>) -> Test {
-    if let Some(line) = e.observed.log.first(Meaning::EngineDied) {
+    if let Some(line) = lately(e, Meaning::EngineDied) {
         let says = format!("the log says {:?}", line.excerpt);
         return Test::Holds(Fact { says, value: None, limit: None, signal: None, source: line.source() });
     }

@@ -9,6 +9,7 @@ use crate::causes::shared::on_cpu;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::lately::lately;
 use crate::weighing::{Judgement, Test, Weighing};
 
 pub(in crate::causes) static CAUSE: Cause = Cause {
@@ -57,7 +58,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 };
 
 fn judge(e: &Evidence<'_>) -> Judgement {
-    let crashed = e.observed.log.first(Meaning::EngineDied).is_some() || e.restarts() > 0;
+    let crashed = lately(e, Meaning::EngineDied).is_some() || e.restarts() > 0;
     let impact = Impact {
         on: if crashed { ImpactOn::Availability } else { ImpactOn::Errors },
         share: Ratio(1.0),

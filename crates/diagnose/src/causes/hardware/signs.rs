@@ -8,6 +8,7 @@ use intriage_engines::{BusPlace, DeviceReport, Gravity, Meaning, Reported, Xid, 
 use super::cards::read;
 use crate::causes::gpus::serves_alone;
 use crate::evidence::Evidence;
+use crate::lately::lately;
 use crate::past::{past_time, undated};
 use crate::thresholds::Limit;
 use crate::weighing::Test;
@@ -213,7 +214,7 @@ fn is_above_a_card(e: &Evidence<'_>, device: BusPlace) -> bool {
 
 /// Whether the server answered throughout and nothing of it died.
 fn went_on(e: &Evidence<'_>) -> bool {
-    let died = e.observed.log.first(Meaning::EngineDied).is_some();
+    let died = lately(e, Meaning::EngineDied).is_some();
     !e.observed.times.is_empty() && e.observed.failed.is_empty() && !died && e.restarts() == 0
 }
 

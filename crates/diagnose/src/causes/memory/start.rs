@@ -4,18 +4,25 @@ use intriage_case::{Bytes, Fact, Signal, Source};
 use intriage_engines::{LogEvent, Meaning};
 
 use crate::evidence::Evidence;
+use crate::lately::stops_starts;
 
 /// vLLM's words for memory that was gone before it loaded anything.
 const TAKEN: &str = "on startup is less than desired GPU memory utilization";
 
 /// The start was refused because weights and workspace left no room for the KV pool.
 pub(super) fn no_room<'a>(e: &Evidence<'a>) -> Option<&'a LogEvent> {
-    e.observed.log.events.iter().find(|l| l.meaning == Meaning::NoRoomForKv && !l.excerpt.contains(TAKEN))
+    refusals(e).find(|l| !l.excerpt.contains(TAKEN))
 }
 
 /// The start was refused because somebody else already held the memory.
 pub(super) fn memory_taken<'a>(e: &Evidence<'a>) -> Option<&'a LogEvent> {
-    e.observed.log.events.iter().find(|l| l.meaning == Meaning::NoRoomForKv && l.excerpt.contains(TAKEN))
+    refusals(e).find(|l| l.excerpt.contains(TAKEN))
+}
+
+/// Refused starts, the one before a start that may have been mended left out.
+fn refusals<'a>(e: &Evidence<'a>) -> impl Iterator<Item = &'a LogEvent> {
+    let all = e.observed.log.events.iter().filter(|l| l.meaning == Meaning::NoRoomForKv);
+    all.filter(|l| stops_starts(e, l))
 }
 
 /// Not one scrape could be read: whatever the log says is how things stand.
@@ -23,20 +30,22 @@ pub(super) fn does_not_answer(e: &Evidence<'_>) -> bool {
     e.observed.times.is_empty()
 }
 
-/// Requests were served, as far as metrics, the access log or the engine's own lines tell.
-pub(super) fn has_served(e: &Evidence<'_>) -> bool {
+/// Requests were served before this line, as far as metrics, the access log or the engine's own lines tell.
+pub(super) fn has_served(e: &Evidence<'_>, line: &LogEvent) -> bool {
     let log = &e.observed.log;
     let answered = log.answers.keys().any(|status| *status < 400);
-    let ran = log.signal(Signal::RequestsRunning).is_some_and(|s| s.known().any(|(_, n)| n > 0.0));
-    answered || ran || !e.busy().is_empty()
+    let ran = || log.signal(Signal::RequestsRunning).is_some_and(|s| s.known().any(|(_, n)| n > 0.0));
+    // Answers and figures of a log are those of its last process.
+    !e.busy().is_empty() || (!line.is_earlier() && (answered || ran()))
 }
 
 /// Whether a line was written while the server took requests; unknown where the log does not say when that began.
 pub(super) fn while_ready(e: &Evidence<'_>, line: &LogEvent) -> Option<bool> {
-    let ready = e.observed.log.first(Meaning::Ready).filter(|ready| ready.file == line.file)?;
-    // Started anew since, and not ready again.
-    let anew = ready.earlier && !line.earlier;
-    Some(line.is_after(ready) && !anew)
+    let mut said = e.observed.log.events.iter().filter(|l| l.meaning == Meaning::Ready && l.is_beside(line));
+    let first = said.clone().next()?;
+    // What another process said of itself is not this one's word.
+    let mine = said.find(|ready| ready.starts_since == line.starts_since).unwrap_or(first);
+    Some(line.is_after(mine) && mine.starts_since == line.starts_since)
 }
 
 /// Memory that another process held when PyTorch found none: `Process 9999 has 66.40 GiB memory in use`. Which one is its

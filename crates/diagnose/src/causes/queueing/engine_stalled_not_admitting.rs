@@ -110,7 +110,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
             w.requires(no_progress(e, silence.as_ref())).requires(requests_hang(e, silence.as_ref(), paused))
         }
     };
-    if let Some(event) = e.observed.log.first(Meaning::WorkerSilent) {
+    if let Some(event) = e.observed.log.of_running(Meaning::WorkerSilent) {
         w = w.supports(Test::Holds(log_fact(event, "the log says that a worker does not answer")));
     }
     let name = e.observed.engine_name();
