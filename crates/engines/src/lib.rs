@@ -21,6 +21,7 @@ mod port;
 mod scrapes;
 mod sglang;
 mod tgi;
+mod through_log;
 mod trtllm;
 mod version;
 mod vllm;

@@ -58,6 +58,8 @@ pub struct Observed {
     pub identity: Identity,
     /// When the readable scrapes were made.
     pub times: Vec<Millis>,
+    /// Where lines of a log stand in place of scrapes: the first of them. See [`through_log`](Self::through_log).
+    pub lines: Option<Source>,
     /// Scrapes that failed, with the reason.
     pub failed: Vec<(Millis, String)>,
     /// Every signal found.
