@@ -1,11 +1,21 @@
-//! Any bytes are survived as a log, plain or wrapped, and what is found in them lies inside them.
+//! Any bytes are survived as a log, plain, packed or wrapped, and what is found in them lies inside them.
 #![no_main]
+
+use std::time::Duration;
 
 use intriage_case::LogText;
 use intriage_engines::LogReadings;
+use intriage_observe::{LogLimits, TakenLog};
 use libfuzzer_sys::fuzz_target;
 
+/// Less than some packed inputs hold, so that the limit is met.
+const LIMITS: LogLimits = LogLimits { bytes: 64 << 10, time: None, since: Duration::ZERO };
+
 fuzz_target!(|bytes: &[u8]| {
+    if let Ok(taken) = TakenLog::of("server.log.gz", bytes, &LIMITS) {
+        assert!(taken.log.text.len() <= 4 * LIMITS.bytes);
+        LogReadings::of(&taken.log);
+    }
     let text = String::from_utf8_lossy(bytes).into_owned();
     let lines = text.split('\n').count() as u32;
     let readings = LogReadings::of(&LogText { name: "server.log".into(), text });
