@@ -13,7 +13,7 @@ use crate::dialect::{Dialect, Engine, dialect};
 use crate::exposition::{self, Exposition};
 use crate::gpu::{GpuReadings, read_gpu};
 use crate::host::{Host, read_host};
-use crate::log::{Known, LogReadings, Xid, read_logs};
+use crate::log::{Known, LogReadings, Xid, read_logs, told};
 use crate::model::{Model, read_model};
 use crate::version::Version;
 use crate::{scrapes, vllm};
@@ -144,6 +144,7 @@ pub fn read(case: &Case) -> Observed {
         let known = times(case, observed.host.as_ref());
         observed.log = read_logs(None, &case.logs, known, &mut observed.config);
     }
+    observed.notes.extend(observed.log.chains.iter().filter_map(told));
     observed
 }
 

@@ -24,7 +24,7 @@ impl Observed {
         let all = |signal: Signal| self.log.series.iter().filter(move |one| one.signal == signal);
         let like = |base: &LogSeries, signal| {
             all(signal)
-                .find(|one| (&one.file, one.engine, one.clock) == (&base.file, base.engine, base.clock))
+                .find(|one| (one.chain, one.engine, one.clock) == (base.chain, base.engine, base.clock))
         };
         let load = |base: &LogSeries| {
             let sum = |one: &LogSeries| one.series.known().map(|(_, value)| value).sum::<f64>();

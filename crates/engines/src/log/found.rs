@@ -191,7 +191,7 @@ impl<'a> Found<'a> {
     /// Settings are stated in the order of the tables: of two equally good sources the first counts.
     pub(super) fn finish(self, readings: &mut LogReadings, config: &mut Config) {
         readings.events.extend(self.events.finish());
-        readings.series.extend(self.series.finish());
+        readings.series.extend(self.series.finish(self.chain));
         for (status, count) in self.answers {
             *readings.answers.entry(status).or_default() += count;
         }

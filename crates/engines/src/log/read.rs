@@ -5,6 +5,7 @@ use intriage_case::LogText;
 use super::calendar::Known;
 use super::catalogue::catalogue;
 use super::found::Found;
+use super::order::{chains, of_names};
 use super::readings::LogReadings;
 use super::wrapping::unwrap;
 use crate::config::Config;
@@ -18,11 +19,15 @@ pub(crate) fn read_logs<'a>(
     config: &mut Config,
 ) -> LogReadings {
     let mut readings = LogReadings::default();
-    for (log, chain) in logs.into_iter().zip(0..) {
-        readings.present = true;
-        let mut found = Found::new(chain, dialect, known);
-        found.open(&log.name);
-        scan(log, &mut found);
+    let logs: Vec<&LogText> = logs.into_iter().collect();
+    readings.present = !logs.is_empty();
+    for (chain, number) in chains(&logs, known).iter().zip(0..) {
+        readings.chains.push(of_names(chain));
+        let mut found = Found::new(number, dialect, known);
+        for log in &chain.logs {
+            found.open(&log.name);
+            scan(log, &mut found);
+        }
         found.finish(&mut readings, config);
     }
     readings.events.sort_by_key(|event| (event.place, event.line));

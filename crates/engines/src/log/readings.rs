@@ -7,6 +7,7 @@ use intriage_case::{LogText, Series, Signal, Source};
 use super::calendar::{Known, LogTime};
 use super::line::number_behind;
 use super::meaning::Meaning;
+use super::order::LogChain;
 use super::read::read_logs;
 use super::series::{LogSeries, together};
 use super::signature::LogKind;
@@ -94,6 +95,8 @@ pub struct LogReadings {
     pub answers: BTreeMap<u16, u64>,
     /// Signals over time, from lines the process that runs writes again and again.
     pub series: Vec<LogSeries>,
+    /// Which files are one log, and in which order.
+    pub chains: Vec<LogChain>,
     /// Whether there was any log at all.
     pub present: bool,
 }

@@ -19,7 +19,9 @@ pub struct LogSeries {
     pub signal: Signal,
     /// The data-parallel engine the lines name.
     pub engine: Option<u32>,
-    /// The log's name.
+    /// Which of the logs side by side it is of.
+    pub(crate) chain: u32,
+    /// The name of the file it begins in.
     pub file: String,
     /// The first line it was read from, from 1.
     pub line: u32,
@@ -42,7 +44,7 @@ pub(super) fn together(all: &[LogSeries], signal: Signal) -> Option<Series> {
     let first = all.iter().find(|one| one.signal == signal)?;
     let parts: Vec<&Series> = all
         .iter()
-        .filter(|one| one.signal == signal && one.clock == first.clock && one.file == first.file)
+        .filter(|one| one.signal == signal && one.clock == first.clock && one.chain == first.chain)
         .map(|one| &one.series)
         .collect();
     if let [alone] = parts[..] {
@@ -123,12 +125,13 @@ impl Collector {
     }
 
     /// The series, by signal and engine.
-    pub(super) fn finish(self) -> Vec<LogSeries> {
+    pub(super) fn finish(self, chain: u32) -> Vec<LogSeries> {
         self.columns
             .into_iter()
             .map(|((signal, engine), column)| LogSeries {
                 signal,
                 engine,
+                chain,
                 file: column.file,
                 line: column.line,
                 clock: column.clock,

@@ -171,6 +171,19 @@ pub(crate) fn log_name(path: &Path) -> String {
     [stem.map_or(name, |(stem, _)| stem), ".log"].concat()
 }
 
+/// Whether a name is one a rotation gives a log: `x.log.1`, `x.log-20261115`, with `.gz` or another packing behind it.
+pub(crate) fn is_rotated(name: &str) -> bool {
+    const PACKED: [&str; 4] = [".gz", ".zst", ".xz", ".bz2"];
+    let plain = PACKED.iter().find_map(|ending| name.strip_suffix(ending));
+    let is_age = |age: &str| matches!(age.as_bytes(), [b'.' | b'-', digits @ ..] if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit));
+    match plain.unwrap_or(name).split_once(".log") {
+        Some((stem, age)) if !stem.is_empty() && !name.contains('/') => {
+            is_age(age) || (age.is_empty() && plain.is_some())
+        }
+        _ => false,
+    }
+}
+
 impl std::fmt::Display for LogSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

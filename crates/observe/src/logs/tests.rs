@@ -61,6 +61,16 @@ fn a_log_is_called_after_its_file_and_a_hosts_last_label_is_no_ending() {
     }
 }
 
+#[test]
+fn names_of_a_rotation_are_known() {
+    for name in ["x.log.1", "x.log.12.gz", "x.log-20261115", "x.log-20261115.gz", "x.log.gz", "x.log.1.zst"] {
+        assert!(is_rotated(name), "{name}");
+    }
+    for name in ["x.log", "x.txt.1", ".log.1", "a/x.log.1", "x.log.old", "x.logs.1", "x.gz", "x.log."] {
+        assert!(!is_rotated(name), "{name}");
+    }
+}
+
 fn gzipped(text: &str) -> Vec<u8> {
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     packed.write_all(text.as_bytes()).unwrap();
