@@ -9,6 +9,16 @@ pub(crate) fn lately<'a>(e: &Evidence<'a>, meaning: Meaning) -> Option<&'a LogEv
     e.observed.log.events.iter().find(|event| event.meaning == meaning && is_of_now(e, event))
 }
 
+/// The engine died, or did not get through a start, in what is judged.
+pub(crate) fn death<'a>(e: &Evidence<'a>) -> Option<&'a LogEvent> {
+    e.observed.log.events.iter().find(|event| is_death(event.meaning) && is_of_now(e, event))
+}
+
+/// Whether a line says that the engine is gone, while serving or at its start.
+pub(crate) fn is_death(meaning: Meaning) -> bool {
+    matches!(meaning, Meaning::EngineDied | Meaning::StartFailed)
+}
+
 /// Whether an event belongs to what is judged: to the process that runs, to one that the counters saw end in the window,
 /// or to the one before where the server is down and the start that follows has not come through.
 pub(crate) fn is_of_now(e: &Evidence<'_>, event: &LogEvent) -> bool {

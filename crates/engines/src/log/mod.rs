@@ -6,6 +6,7 @@
 mod calendar;
 mod catalogue;
 mod dumps;
+mod figures;
 mod found;
 mod kernel;
 mod kmsg;
@@ -34,6 +35,7 @@ mod xids;
 
 pub use calendar::{LogClock, LogTime};
 pub use catalogue::{log_texts, periodic_lines, signatures};
+pub use figures::{Figure, FigureIs, Told, figures};
 pub use kmsg::kernel_record;
 pub use meaning::Meaning;
 pub use order::{LogChain, LogOrder, log_order};

@@ -6,7 +6,7 @@ use intriage_engines::{Engine, LogEvent, Meaning};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
-use crate::lately::{is_of_now, lately};
+use crate::lately::{death, is_of_now};
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -75,8 +75,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         Test::Holds(fact) => fact.says.clone(),
         _ => String::new(),
     };
-    let reason = lately(e, Meaning::EngineDied)
-        .map_or(String::new(), |event| format!("; the log says: {}", event.excerpt));
+    let reason = death(e).map_or(String::new(), |event| format!("; the log says: {}", event.excerpt));
     let says = format!("{what}{reason}");
     let impact = Impact {
         on: ImpactOn::Availability,
@@ -99,7 +98,7 @@ fn gone(e: &Evidence<'_>) -> Test {
             if failed == 1 { "the last scrape".to_owned() } else { format!("the last {failed} scrapes") };
         let says = format!("the server stopped answering: {scrapes} failed ({})", short(why));
         // One failure may be chance: a connection cut, a slow moment.
-        if failed == 1 && lately(e, Meaning::EngineDied).is_none() {
+        if failed == 1 && death(e).is_none() {
             return Test::Unknown(format!("{says}; one failure proves nothing, watch on"));
         }
         return Test::Holds(fact(says, failed as f64, Source::Scrape));
@@ -107,7 +106,7 @@ fn gone(e: &Evidence<'_>) -> Test {
     let failed = e.answered(|status| status >= 500);
     let all = e.delta(Signal::HttpResponses).unwrap_or(0.0);
     let errors = Ratio::of(failed, all).is_some_and(|r| r.get() > e.limit(Limit::ErrorShare));
-    let died = lately(e, Meaning::EngineDied).is_some();
+    let died = death(e).is_some();
     if e.restarts() > 0 {
         let says = "counters started again from zero: the process restarted inside the window";
         // A redeploy looks the same in the counters: a crash leaves a death in the log, or errors.
@@ -141,18 +140,16 @@ fn gone(e: &Evidence<'_>) -> Test {
 
 /// A death while serving that no later start follows: the log alone tells of it. A start that failed has causes of its own.
 fn last_words<'a>(e: &Evidence<'a>) -> Option<&'a LogEvent> {
-    const AT_START: [&str; 2] = ["failed to start", "initialization failed"];
     let log = &e.observed.log;
-    let deaths = || log.events.iter().filter(|l| l.meaning == Meaning::EngineDied && is_of_now(e, l));
-    let at_start = |l: &LogEvent| AT_START.iter().any(|text| l.excerpt.contains(text));
-    let death = deaths().find(|l| !at_start(l))?;
+    let of = |meaning| log.events.iter().filter(move |l| l.meaning == meaning && is_of_now(e, l));
+    let death = of(Meaning::EngineDied).next()?;
     let beside = |l: &&LogEvent| l.is_beside(death) && l.starts_since == death.starts_since;
-    let never_up = deaths().filter(beside).any(at_start);
+    let never_up = of(Meaning::StartFailed).any(|l| beside(&l));
     (!never_up && log.ready_after(death).is_none()).then_some(death)
 }
 
 fn death_in_log(e: &Evidence<'_>) -> Option<Fact> {
-    let event = lately(e, Meaning::EngineDied)?;
+    let event = death(e)?;
     Some(fact(format!("the log says: {}", event.excerpt), f64::from(event.count), event.source()))
 }
 

@@ -8,7 +8,7 @@ use super::machine::{kernel, machine, stopped_impact};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
-use crate::lately::{is_of_now, lately};
+use crate::lately::{death, is_of_now};
 use crate::past::past;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
@@ -54,7 +54,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     let killed = host.as_ref().ok().and_then(|h| kills(h)).filter(|n| n.get() > 0.0);
     let stalled = host.as_ref().ok().and_then(|h| stalled(h)).unwrap_or(Ratio(0.0));
     let lost = Impact {
-        on: if lately(e, Meaning::EngineDied).is_some() { ImpactOn::Availability } else { ImpactOn::Errors },
+        on: if death(e).is_some() { ImpactOn::Availability } else { ImpactOn::Errors },
         share: Ratio(1.0),
         time: None,
         says: "what ran in it is lost".into(),
@@ -86,7 +86,7 @@ const SERVERS: [&str; 9] = [
 /// Kills in the log that hit the server: by its name, or because the server died or came back. A kernel's log reaches
 /// back for weeks, so a kill of something else says nothing of now.
 fn hits<'a>(e: &Evidence<'a>) -> impl Iterator<Item = &'a LogEvent> {
-    let died = lately(e, Meaning::EngineDied).is_some() || e.restarts() > 0;
+    let died = death(e).is_some() || e.restarts() > 0;
     let kills = e.observed.log.events.iter().filter(|event| event.meaning == Meaning::OomKilled);
     kills.filter(move |event| died || SERVERS.iter().any(|name| event.excerpt.contains(name)))
 }

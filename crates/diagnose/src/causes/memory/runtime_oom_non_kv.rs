@@ -1,13 +1,13 @@
 //! GPU memory runs out while serving, outside the KV pool.
 
-use intriage_case::{Fact, Ratio, Signal};
-use intriage_engines::{Engine, LogEvent, Meaning, Setting};
+use intriage_case::{Bytes, Fact, Ratio, Signal};
+use intriage_engines::{Engine, LogEvent, Meaning, Setting, Told};
 
 use super::start::{has_served, held_by_another, log_fact, no_room, plain_fact, while_ready};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
-use crate::lately::lately;
+use crate::lately::{is_death, lately};
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -108,8 +108,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         let change = format!("--gpu-memory-utilization {fraction:.2} → {:.2}", fraction - GIVE_BACK);
         w = w.advise(change, "the KV pool shrinks by as much");
     }
-    let size =
-        asked_for(&line.excerpt).map_or("GPU memory".to_owned(), |size| format!("{size} of GPU memory"));
+    let size = asked_for(line).map_or("GPU memory".to_owned(), |size| format!("{size} of GPU memory"));
     w.conclude(
         format!("{size} outside the KV pool could not be had while serving, and the engine failed"),
         impact(e),
@@ -135,9 +134,6 @@ fn no_error(e: &Evidence<'_>) -> Judgement {
 
 /// An error before the first answer belongs to the start.
 fn while_serving(e: &Evidence<'_>, line: &LogEvent) -> Test {
-    if line.excerpt.contains("warming up") {
-        return Test::Fails(log_fact(line));
-    }
     match while_ready(e, line) {
         Some(true) => return Test::Holds(plain_fact("the server had started before", "server log")),
         Some(false) => {
@@ -154,7 +150,7 @@ fn while_serving(e: &Evidence<'_>, line: &LogEvent) -> Test {
 /// The server failed with it: scrapes, restarts, answers, or where nobody asked the engine's own last words.
 fn something_failed(e: &Evidence<'_>, line: &LogEvent) -> Test {
     if e.observed.times.is_empty() && e.observed.failed.is_empty() {
-        let mut died = e.observed.log.events.iter().filter(|l| l.meaning == Meaning::EngineDied);
+        let mut died = e.observed.log.events.iter().filter(|l| is_death(l.meaning));
         return match died.find(|l| l.is_beside(line) && l.starts_since == line.starts_since) {
             Some(death) if e.observed.log.ready_after(death).is_none() => Test::Holds(log_fact(death)),
             _ => Test::Unknown("whether the server failed with it: nothing was scraped".into()),
@@ -237,11 +233,9 @@ fn alone_on_the_gpu(e: &Evidence<'_>) -> Test {
     Test::when(most <= 1, plain_fact(says, "nvidia-smi -q"))
 }
 
-/// `Tried to allocate 3.91 GiB.` is `3.91 GiB`.
-fn asked_for(excerpt: &str) -> Option<&str> {
-    let (_, rest) = excerpt.split_once("Tried to allocate ")?;
-    let end = rest.find("iB")? + 2;
-    rest.get(..end)
+/// Memory that was wanted.
+fn asked_for(line: &LogEvent) -> Option<Bytes> {
+    line.told(Told::MemoryAsked).map(Bytes)
 }
 
 #[cfg(test)]

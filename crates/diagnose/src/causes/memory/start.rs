@@ -1,28 +1,25 @@
 //! What the log says about the memory at start.
 
 use intriage_case::{Bytes, Fact, Signal, Source};
-use intriage_engines::{LogEvent, Meaning};
+use intriage_engines::{LogEvent, Meaning, Told};
 
 use crate::evidence::Evidence;
 use crate::lately::stops_starts;
 
-/// vLLM's words for memory that was gone before it loaded anything.
-const TAKEN: &str = "on startup is less than desired GPU memory utilization";
-
 /// The start was refused because weights and workspace left no room for the KV pool.
 pub(super) fn no_room<'a>(e: &Evidence<'a>) -> Option<&'a LogEvent> {
-    refusals(e).find(|l| !l.excerpt.contains(TAKEN))
+    stopped_by(e, Meaning::NoRoomForKv)
 }
 
 /// The start was refused because somebody else already held the memory.
 pub(super) fn memory_taken<'a>(e: &Evidence<'a>) -> Option<&'a LogEvent> {
-    refusals(e).find(|l| l.excerpt.contains(TAKEN))
+    stopped_by(e, Meaning::MemoryTaken)
 }
 
-/// Refused starts, the one before a start that may have been mended left out.
-fn refusals<'a>(e: &Evidence<'a>) -> impl Iterator<Item = &'a LogEvent> {
-    let all = e.observed.log.events.iter().filter(|l| l.meaning == Meaning::NoRoomForKv);
-    all.filter(|l| stops_starts(e, l))
+/// What ended a start, unless a later one may have been mended.
+pub(super) fn stopped_by<'a>(e: &Evidence<'a>, meaning: Meaning) -> Option<&'a LogEvent> {
+    let mut all = e.observed.log.events.iter().filter(|l| l.meaning == meaning);
+    all.find(|l| stops_starts(e, l))
 }
 
 /// Not one scrape could be read: whatever the log says is how things stand.
@@ -48,24 +45,9 @@ pub(super) fn while_ready(e: &Evidence<'_>, line: &LogEvent) -> Option<bool> {
     Some(line.is_after(mine) && mine.starts_since == line.starts_since)
 }
 
-/// Memory that another process held when PyTorch found none: `Process 9999 has 66.40 GiB memory in use`. Which one is its
-/// own it tells apart, outside of containers.
+/// Memory that another process held when there was none left.
 pub(super) fn held_by_another(line: &LogEvent) -> Option<Bytes> {
-    let (others, _) = line.message.split_once("this process has ")?;
-    let held = others.split("Process ").skip(1).filter_map(|part| memory_in_use(part.split_once(" has ")?.1));
-    held.max_by(|a, b| a.get().total_cmp(&b.get()))
-}
-
-/// `66.40 GiB memory in use` in bytes.
-fn memory_in_use(text: &str) -> Option<Bytes> {
-    let (size, _) = text.split_once(" memory in use")?;
-    let (number, unit) = size.split_once(' ')?;
-    let scale = match unit {
-        "GiB" => 1_073_741_824.0,
-        "MiB" => 1_048_576.0,
-        _ => return None,
-    };
-    Some(Bytes(number.parse::<f64>().ok()? * scale))
+    line.told(Told::MemoryOfAnother).map(Bytes)
 }
 
 /// A line of the log as a fact.

@@ -2,7 +2,7 @@
 
 use intriage_case::gpu::GpuProcess;
 use intriage_case::{Bytes, Fact, Ratio};
-use intriage_engines::{Engine, LogEvent, Meaning};
+use intriage_engines::{Engine, LogEvent, Meaning, Told};
 
 use super::start::{does_not_answer, held_by_another, log_fact, memory_taken, plain_fact};
 use crate::causes::shared::{on_cpu, pool_is_full, queue_impact, queue_is_felt};
@@ -130,7 +130,7 @@ fn strangers<'a>(e: &'a Evidence<'_>) -> Option<Vec<&'a GpuProcess>> {
 
 fn somebody_else(e: &Evidence<'_>) -> Test {
     if let Some(line) = memory_taken(e).filter(|_| does_not_answer(e)) {
-        let enough = taken_at_start(&line.excerpt).is_none_or(|b| b.get() >= e.limit(Limit::ForeignMemory));
+        let enough = taken_at_start(line).is_none_or(|b| b.get() >= e.limit(Limit::ForeignMemory));
         return Test::when(enough, log_fact(line));
     }
     if let Some((line, held)) = named_in_error(e) {
@@ -173,17 +173,12 @@ fn named_in_error<'a>(e: &Evidence<'a>) -> Option<(&'a LogEvent, Bytes)> {
 
 fn foreign_bytes(e: &Evidence<'_>) -> Option<Bytes> {
     let listed = strangers(e).and_then(|s| s.first()?.memory).or(named_in_error(e).map(|(_, held)| held));
-    listed.or_else(|| taken_at_start(&memory_taken(e)?.excerpt))
+    listed.or_else(|| taken_at_start(memory_taken(e)?))
 }
 
-/// `Free memory on device cuda:0 (58.6/79.6 GiB) on startup …` misses 21 GiB.
-fn taken_at_start(excerpt: &str) -> Option<Bytes> {
-    const GIB: f64 = 1_073_741_824.0;
-    let (_, rest) = excerpt.split_once('(')?;
-    let (free, rest) = rest.split_once('/')?;
-    let (total, _) = rest.split_once(" GiB")?;
-    let (free, total): (f64, f64) = (free.trim().parse().ok()?, total.trim().parse().ok()?);
-    Some(Bytes((total - free) * GIB))
+/// Memory that was gone before anything was loaded.
+fn taken_at_start(line: &LogEvent) -> Option<Bytes> {
+    line.told(Told::MemoryGone).map(Bytes)
 }
 
 #[cfg(test)]

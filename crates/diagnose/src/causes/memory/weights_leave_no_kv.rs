@@ -1,16 +1,16 @@
 //! The weights leave too little memory for the KV pool.
 
 use intriage_case::{Bytes, Ratio, Requests, Signal, Source, Tokens};
-use intriage_engines::{Engine, LogEvent, Meaning, Setting};
+use intriage_engines::{Engine, LogEvent, Meaning, Setting, Told};
 
 use super::start::{
-    does_not_answer, has_served, held_by_another, log_fact, memory_taken, no_room, plain_fact, while_ready,
+    does_not_answer, has_served, held_by_another, log_fact, memory_taken, no_room, plain_fact, stopped_by,
+    while_ready,
 };
 use crate::causes::shared::{pool_is_full, queue_impact, queue_is_felt, requests_wait};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
-use crate::lately::stops_starts;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -142,8 +142,8 @@ fn judge_refused_start(e: &Evidence<'_>) -> Judgement {
     if let Some(taken) = memory_taken(e) {
         w = w.refuted_by(Test::Holds(log_fact(taken)));
     }
-    let errors = e.observed.log.events.iter().filter(|l| l.meaning == Meaning::GpuOutOfMemory);
-    let ran_out = errors.clone().find(|line| stops_starts(e, line));
+    let warming_up = stopped_by(e, Meaning::WarmupOutOfMemory);
+    let ran_out = warming_up.or_else(|| stopped_by(e, Meaning::GpuOutOfMemory));
     if let Some(ready) = no_room(e).or(ran_out).and_then(|line| e.observed.log.ready_after(line)) {
         return w.requires(Test::Fails(log_fact(ready))).conclude("", down);
     }
@@ -171,11 +171,10 @@ fn judge_refused_start(e: &Evidence<'_>) -> Judgement {
 
 /// What the engine itself advises, first.
 fn advised(w: Weighing, line: &LogEvent) -> Weighing {
-    let fits = ["estimated maximum model length is ", "can be stored in KV cache ("];
-    if let Some(length) = fits.into_iter().find_map(|text| line.number_behind(text)) {
+    if let Some(length) = line.told(Told::ContextThatFits) {
         return w.advise(format!("--max-model-len {length:.0}, which fits"), "longer requests are refused");
     }
-    if line.message.contains("warming up sampler") {
+    if line.meaning == Meaning::WarmupOutOfMemory {
         return w
             .advise("lower --max-num-seqs: the sampler is tried with that many", "fewer requests at once");
     }

@@ -1,10 +1,9 @@
 //! A queue as the periodic lines of a log show it, where nobody scraped the server.
 
 use intriage_case::{Fact, Quantity, Requests, Seconds, Signal, Unit};
-use intriage_engines::Meaning;
 
 use crate::evidence::Evidence;
-use crate::lately::lately;
+use crate::lately::death;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -21,7 +20,7 @@ pub(super) fn or_by_lines(e: &Evidence<'_>, weigh: fn(&Evidence<'_>, Weighing) -
     };
     let lines = Evidence::new(&seen, e.intent, e.thresholds);
     let mut w = Weighing::new().requires(enough(&lines)).at_most_likely(SURE);
-    if let Some(death) = lately(e, Meaning::EngineDied) {
+    if let Some(death) = death(e) {
         let says = format!("the log says that the engine died: {}", death.excerpt);
         let fact = Fact { says, value: None, limit: None, signal: None, source: death.source() };
         w = w.refuted_by(Test::Holds(fact));
