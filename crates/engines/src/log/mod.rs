@@ -17,6 +17,7 @@ mod nccl;
 mod order;
 mod periodic;
 mod processes;
+mod prompts;
 mod read;
 mod readings;
 mod scan;

@@ -3,10 +3,12 @@
 use intriage_case::LogText;
 
 use super::calendar::Known;
-use super::catalogue::catalogue;
+use super::catalogue::{Target, catalogue};
 use super::found::Found;
 use super::order::{chains, of_names};
+use super::prompts::is_in_prompt;
 use super::readings::LogReadings;
+use super::signature::LogKind;
 use super::wrapping::unwrap;
 use crate::config::Config;
 use crate::dialect::Dialect;
@@ -37,10 +39,14 @@ pub(crate) fn read_logs<'a>(
 /// Looks through one file.
 fn scan(log: &LogText, found: &mut Found<'_>) {
     let mut unwrapped = unwrap(&log.text);
-    let text = std::mem::take(&mut unwrapped.text);
-    catalogue().scanner.lines(&text, |line, texts| {
+    let whole = std::mem::take(&mut unwrapped.text);
+    catalogue().scanner.lines(&whole, |line, texts| {
         for text in texts {
             for target in catalogue().targets(*text) {
+                let kernels = matches!(target, Target::Signature(_, row) if row.log == LogKind::Kernel);
+                if kernels && !unwrapped.is_journal() && is_in_prompt(&whole, line.text) {
+                    continue;
+                }
                 found.take(*target, line, &mut unwrapped);
             }
         }
