@@ -45,6 +45,12 @@ fn a_recordings_log_alone_and_packed_gives_the_verdict_of_its_queue() {
     let packed = gzip.wait_with_output().unwrap().stdout;
     writer.join().unwrap().unwrap();
     fs::write(dir.path().join("vllm.log.1.gz"), packed).unwrap();
+    // Given by name it is collected whole, and the saved case has its text.
+    let (log, saved) = (dir.path().join("vllm.log.1.gz"), dir.path().join("x.case"));
+    let collected = intriage(&["collect", "--log", log.to_str().unwrap(), "--save", saved.to_str().unwrap()]);
+    assert_eq!(code(&collected), 0, "{}", stdout(&collected));
+    assert_eq!(code(&intriage(&["check", saved.to_str().unwrap()])), 1);
+    fs::remove_file(saved).unwrap();
     let output = intriage(&["check", &dir.path().display().to_string()]);
     let told = stdout(&output);
     assert_eq!(code(&output), 1, "{told}");
