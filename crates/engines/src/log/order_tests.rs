@@ -13,9 +13,12 @@ fn log(name: &str, text: &str) -> LogText {
 
 /// A line every minute of an hour, from one minute to another.
 fn lines(hour: u32, from: u32, to: u32) -> String {
-    (from..to)
-        .map(|minute| format!("INFO 11-15 {hour:02}:{minute:02}:00 [x.py:1] Avg prompt throughput: 1.0 tokens/s, Running: 2 reqs, Waiting: {minute} reqs\n"))
-        .collect()
+    let line = |minute: u32| {
+        format!(
+            "INFO 11-15 {hour:02}:{minute:02}:00 [x.py:1] Avg prompt throughput: 1.0 tokens/s, Running: 2 reqs, Waiting: {minute} reqs\n"
+        )
+    };
+    (from..to).map(line).collect::<Vec<String>>().concat()
 }
 
 fn start(hour: u32, minute: u32, cap: u32) -> String {

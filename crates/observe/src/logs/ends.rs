@@ -63,7 +63,7 @@ impl Ends {
     pub(super) fn stream(&self, from: impl Read) -> io::Result<()> {
         match Plain::of(from, MOST_UNPACKED)? {
             Plain::Text(from) => self.plain(from),
-            Plain::Packed(from) => self.packed(from),
+            Plain::Packed(from) => self.packed(*from),
         }
     }
 
@@ -104,7 +104,7 @@ impl Ends {
         }
         // What is packed has no middle to leave out before it is unpacked.
         match Plain::of(&mut file, MOST_UNPACKED)? {
-            Plain::Packed(from) => return self.packed(from),
+            Plain::Packed(from) => return self.packed(*from),
             Plain::Text(_) => file.rewind()?,
         }
         self.plain(Read::by_ref(&mut file).take(head))?;

@@ -16,7 +16,7 @@ pub(super) enum Plain<R> {
     /// As it was written.
     Text(Begun<R>),
     /// Packed.
-    Packed(Unpacking<R>),
+    Packed(Box<Unpacking<R>>),
 }
 
 /// What was read to tell a packed log from a plain one, and the rest.
@@ -37,7 +37,7 @@ impl<R: Read> Plain<R> {
         }
         let packed = first == MARK;
         let begun = io::Cursor::new(first).chain(from);
-        Ok(if packed { Self::Packed(Unpacking::new(begun, most)) } else { Self::Text(begun) })
+        Ok(if packed { Self::Packed(Box::new(Unpacking::new(begun, most))) } else { Self::Text(begun) })
     }
 }
 
