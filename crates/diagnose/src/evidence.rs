@@ -78,6 +78,11 @@ impl<'a> Evidence<'a> {
         &self.busy
     }
 
+    /// What each look at the server was, for messages.
+    pub fn looks(&self) -> &'static str {
+        if self.observed.lines.is_some() { "lines" } else { "scrapes" }
+    }
+
     /// Busy scrapes in which requests waited.
     pub fn waiting_scrapes(&self) -> Vec<usize> {
         let Some(waiting) = self.gauge(Signal::RequestsWaiting) else { return Vec::new() };
@@ -248,9 +253,10 @@ impl<'a> Evidence<'a> {
             value: Some(Quantity::new(value, signal.unit())),
             limit: None,
             signal: Some(signal),
-            source: match self.observed.metric(signal) {
-                Some(name) => Source::Metric { name: name.to_owned() },
-                None => Source::Derived { from: signal.name().to_owned() },
+            source: match (&self.observed.lines, self.observed.metric(signal)) {
+                (Some(line), _) => line.clone(),
+                (None, Some(name)) => Source::Metric { name: name.to_owned() },
+                (None, None) => Source::Derived { from: signal.name().to_owned() },
             },
         }
     }

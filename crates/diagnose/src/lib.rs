@@ -15,6 +15,7 @@ mod evidence;
 mod floor;
 mod health;
 mod judge;
+mod lately;
 mod notes;
 mod objectives;
 mod past;

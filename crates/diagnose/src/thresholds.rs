@@ -85,6 +85,8 @@ thresholds! {
     StallFactor "stall_factor" 8.0 Count "a gap this many times the median is a stall, not a slow step" "own";
     AtCap "at_cap" 0.85 Ratio "mean running over the sequence cap while requests wait; finished slots are refilled a step later" "own, seen 0.94 to 0.97 on real engines";
     FlatTop "flat_top" 5.0 Count "scrapes with waiting requests from which a running gauge that stays at its highest shows a cap" "own; three equal readings came by chance on a real engine";
+    LogWindow "log_window" 600.0 Seconds "how far back the lines of a log are taken for the state of now, from the last one with a request in it" "own; a line every 10 s is vLLM's default";
+    LogLines "log_lines" 3.0 Count "fewest lines of a log under load that show a state and not a moment" "own; vLLM writes one every 10 s";
     ShortestWindow "shortest_window" 1.0 Seconds "a shorter window shows a moment, not a state" "own";
     Quiet "quiet" 0.25 Ratio "share of the window at its end without any traffic that is worth a note" "own";
     BudgetFull "budget_full" 0.9 Ratio "mean tokens per step over the budget: steps are filled by prompts" "vLLM scheduler source";

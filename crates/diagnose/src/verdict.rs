@@ -3,7 +3,7 @@
 use intriage_case::{Requests, Seconds, Signal};
 use intriage_engines::Meaning;
 
-use crate::causes::{Class, a_queue_is_felt, find};
+use crate::causes::{Class, a_queue_is_felt, find, lines_show};
 use crate::diagnosis::{ImpactOn, ObjectiveResult, Primary, RunnerUp, Status, Unjudged, Verdict};
 use crate::evidence::Evidence;
 use crate::rank::Held;
@@ -90,11 +90,15 @@ fn too_short(e: &Evidence<'_>) -> Option<String> {
 fn why_not_judged(e: &Evidence<'_>) -> Option<String> {
     let o = e.observed;
     if o.times.is_empty() {
-        let told =
-            o.log.events.iter().filter(|l| l.meaning == Meaning::ErrorTold).max_by_key(|l| l.told_line);
-        let none = match told {
+        let none = match o.log.last(Meaning::ErrorTold) {
+            Some(error) if error.is_earlier() => {
+                format!("the last error in the log is {:?}, and the server was started since", error.excerpt)
+            }
             Some(error) => format!("the last error in the log is {:?}", error.excerpt),
-            None if o.log.present => "a log is all there is, and it names no cause known here".to_owned(),
+            None if o.log.present => {
+                let shows = lines_show(e).map_or(String::new(), |shows| format!("{shows}, "));
+                format!("a log is all there is, {shows}and it names no cause known here")
+            }
             None => "nothing was collected".to_owned(),
         };
         let why = o.failed.last().map_or(none, |(_, why)| why.clone());

@@ -21,6 +21,7 @@ mod port;
 mod scrapes;
 mod sglang;
 mod tgi;
+mod through_log;
 mod trtllm;
 mod version;
 mod vllm;
@@ -36,9 +37,9 @@ pub use gpu::{
     BusPlace, Complaint, DeviceReport, GpuReadings, GpuText, Gravity, Reported, UnderLoad, recognise_gpu_text,
 };
 pub use log::{
-    Field, LogClock, LogEvent, LogKind, LogReadings, LogSeries, LogTime, Meaning, Numbered, Periodic,
-    Reading, Signature, StartLine, StartPart, Wording, Xid, XidFault, kernel_record, log_texts,
-    periodic_lines, signatures, start_lines,
+    Field, Figure, FigureIs, LogChain, LogClock, LogEvent, LogKind, LogOrder, LogReadings, LogSeries,
+    LogTime, Meaning, Numbered, Periodic, Reading, Signature, StartLine, StartPart, Told, Wording, Xid,
+    XidFault, figures, kernel_record, log_order, log_texts, periodic_lines, signatures, start_lines,
 };
 pub use model::{Model, read_model};
 pub use observed::{Before, Instance, Observed, Track, TrackData, read};

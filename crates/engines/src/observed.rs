@@ -13,7 +13,7 @@ use crate::dialect::{Dialect, Engine, dialect};
 use crate::exposition::{self, Exposition};
 use crate::gpu::{GpuReadings, read_gpu};
 use crate::host::{Host, read_host};
-use crate::log::{Known, LogReadings, Xid, read_logs};
+use crate::log::{Known, LogReadings, Xid, read_logs, told};
 use crate::model::{Model, read_model};
 use crate::version::Version;
 use crate::{scrapes, vllm};
@@ -58,6 +58,8 @@ pub struct Observed {
     pub identity: Identity,
     /// When the readable scrapes were made.
     pub times: Vec<Millis>,
+    /// Where lines of a log stand in place of scrapes: the first of them. See [`through_log`](Self::through_log).
+    pub lines: Option<Source>,
     /// Scrapes that failed, with the reason.
     pub failed: Vec<(Millis, String)>,
     /// Every signal found.
@@ -142,6 +144,7 @@ pub fn read(case: &Case) -> Observed {
         let known = times(case, observed.host.as_ref());
         observed.log = read_logs(None, &case.logs, known, &mut observed.config);
     }
+    observed.notes.extend(observed.log.chains.iter().filter_map(told));
     observed
 }
 

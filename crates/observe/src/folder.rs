@@ -5,6 +5,7 @@ mod listing;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use intriage_case::file::{self, CaseFileError};
 use intriage_case::{Case, LogText, Millis, Scrape, ScrapeOutcome, Target, layout};
@@ -13,7 +14,8 @@ use thiserror::Error;
 
 use listing::{entries, files_of};
 
-use crate::logs::{EncodingError, around_gap, decoded, log_name};
+use crate::legible::why_illegible;
+use crate::logs::{EncodingError, LogLimits, LogSource, around_gap, decoded, is_rotated, log_name};
 
 /// Most bytes read of one file of a recording.
 pub const MAX_FILE: u64 = 256 << 20;
@@ -135,6 +137,10 @@ fn folder(path: &Path) -> Result<Found, OpenError> {
     let (mut strays, mut unread) = (Vec::new(), Vec::new());
     for file in files_of(path, &mut unread)? {
         let name = file.strip_prefix(path).unwrap_or(&file).to_string_lossy().replace('\\', "/");
+        if is_rotated(&name) {
+            rotated_log(&mut case, &file, &name);
+            continue;
+        }
         if name != file::MANIFEST && !layout::wants(&name) {
             strays.push(format!("{name:?}"));
             continue;
@@ -171,6 +177,21 @@ fn folder(path: &Path) -> Result<Found, OpenError> {
             Err(OpenError::Several { folder: path.to_owned(), count: inner.len(), example: example.clone() })
         }
         None => Err(OpenError::Empty(path.to_owned())),
+    }
+}
+
+/// Adds a log that a rotation renamed, and perhaps packed.
+fn rotated_log(case: &mut Case, file: &Path, name: &str) {
+    let limits = LogLimits { bytes: MAX_FILE as usize, time: None, since: Duration::ZERO };
+    match LogSource::File(file.to_owned()).take(&limits) {
+        Ok(taken) => {
+            case.notes.extend(taken.cut.map(|cut| format!("{name}: {cut}")));
+            match why_illegible(&taken.log.text) {
+                Some(why) => case.notes.push(format!("{name} was left out: {why}")),
+                None => case.add_log(taken.log),
+            }
+        }
+        Err(why) => case.notes.push(format!("left out, since it cannot be read: {why}")),
     }
 }
 
@@ -230,70 +251,4 @@ pub fn read_gpu_file(case: &mut Case, path: &Path) -> Result<GpuText, OpenError>
 }
 
 #[cfg(test)]
-mod tests {
-    use intriage_redact::Redactor;
-
-    use super::*;
-    use crate::save;
-
-    fn recording(dir: &Path) {
-        fs::create_dir_all(dir.join("metrics")).unwrap();
-        fs::write(dir.join("metrics/1000.txt"), "a 1\n").unwrap();
-        fs::write(dir.join("truth.json"), "{}").unwrap();
-        fs::write(dir.join("server.log"), "ready\n").unwrap();
-    }
-
-    #[test]
-    fn a_folder_is_a_case_and_saves_as_one() {
-        let dir = tempfile::tempdir().unwrap();
-        recording(dir.path());
-        let case = open(dir.path()).unwrap();
-        assert_eq!((case.scrapes.len(), case.logs.len()), (1, 1));
-        let saved = dir.path().join("x.case");
-        save(&case, &Redactor::new(), &saved).unwrap();
-        assert_eq!(open(&saved).unwrap(), Case { redacted: true, ..case });
-        assert_eq!(
-            fs::read_dir(dir.path())
-                .unwrap()
-                .filter(|e| e.as_ref().unwrap().path().to_string_lossy().ends_with(".part"))
-                .count(),
-            0
-        );
-    }
-
-    #[test]
-    fn nonsense_is_named() {
-        let dir = tempfile::tempdir().unwrap();
-        let error = |p: &Path| open(p).unwrap_err().to_string();
-        assert!(error(&dir.path().join("no")).contains("does not exist"));
-        assert!(error(dir.path()).contains("holds no recording"));
-        fs::write(dir.path().join("x.txt"), "hello").unwrap();
-        assert!(error(&dir.path().join("x.txt")).contains("neither a folder"));
-        fs::write(dir.path().join("empty.case"), "").unwrap();
-        assert!(error(&dir.path().join("empty.case")).contains("is empty"));
-        fs::write(dir.path().join("cut.zip"), b"PK\x03\x04rest").unwrap();
-        assert!(error(&dir.path().join("cut.zip")).contains("damaged"));
-        recording(&dir.path().join("sub"));
-        assert!(error(dir.path()).contains("but holds 1"));
-    }
-
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn a_file_that_cannot_be_read_costs_that_file_alone() {
-        let dir = tempfile::tempdir().unwrap();
-        // Reading where no memory is mapped fails, for root as well.
-        std::os::unix::fs::symlink("/proc/self/mem", dir.path().join("broken.log")).unwrap();
-        assert!(matches!(open(dir.path()).unwrap_err(), OpenError::Io { .. }));
-        recording(dir.path());
-        let case = open(dir.path()).unwrap();
-        assert_eq!((case.scrapes.len(), case.logs.len()), (1, 1));
-        assert!(case.notes.len() == 1 && case.notes[0].contains("broken.log"), "{:?}", case.notes);
-    }
-
-    #[test]
-    fn what_is_no_part_of_a_case_is_told() {
-        let dir = tempfile::tempdir().unwrap();
-        recording(dir.path());
-        assert_eq!(look_into(dir.path()).unwrap().strays, ["\"truth.json\""]);
-    }
-}
+mod tests;

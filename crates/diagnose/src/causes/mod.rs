@@ -22,6 +22,7 @@ mod shared;
 
 pub(crate) use hardware::machine_notes;
 pub(crate) use network::silent_hops;
+pub(crate) use queueing::lines_show;
 pub(crate) use release::unfelt;
 
 use intriage_engines::{Engine, VersionRange};

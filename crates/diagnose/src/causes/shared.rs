@@ -34,7 +34,7 @@ pub(super) fn requests_wait(e: &Evidence<'_>) -> Test {
     let says = if mean == 0.0 {
         "nobody waits".to_owned()
     } else {
-        format!("{} waiting on average, in {} of the busy scrapes", Requests(mean), Ratio(share))
+        format!("{} waiting on average, in {} of the busy {}", Requests(mean), Ratio(share), e.looks())
     };
     Test::when(share >= e.limit(Limit::Mostly), e.fact(Signal::RequestsWaiting, says, mean))
 }

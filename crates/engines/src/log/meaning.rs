@@ -6,6 +6,8 @@ pub enum Meaning {
     // The process and its workers.
     /// The engine or a worker died.
     EngineDied,
+    /// The engine or a part of it did not get through its start.
+    StartFailed,
     /// The engine wrote down its input because a step failed: the cause stands near.
     CrashDump,
     /// A worker does not answer.
@@ -28,8 +30,12 @@ pub enum Meaning {
     // Memory.
     /// GPU memory ran out while serving or starting.
     GpuOutOfMemory,
+    /// GPU memory ran out at start, while the engine tried itself out with as many requests as it may run.
+    WarmupOutOfMemory,
     /// No room was left for the KV pool at start.
     NoRoomForKv,
+    /// Less GPU memory was free at start than the engine was told to take: somebody else holds it.
+    MemoryTaken,
     /// Free GPU memory changed while the engine measured it: another process moved.
     MemoryMoved,
     /// GPUs of one group have different amounts of free memory.

@@ -6,13 +6,18 @@
 mod calendar;
 mod catalogue;
 mod dumps;
+mod figures;
+mod found;
 mod kernel;
 mod kmsg;
 mod line;
 mod llamacpp;
 mod meaning;
 mod nccl;
+mod order;
 mod periodic;
+mod processes;
+mod prompts;
 mod read;
 mod readings;
 mod scan;
@@ -31,8 +36,10 @@ mod xids;
 
 pub use calendar::{LogClock, LogTime};
 pub use catalogue::{log_texts, periodic_lines, signatures};
+pub use figures::{Figure, FigureIs, Told, figures};
 pub use kmsg::kernel_record;
 pub use meaning::Meaning;
+pub use order::{LogChain, LogOrder, log_order};
 pub use periodic::{Field, Periodic, Reading};
 pub use readings::{LogEvent, LogReadings};
 pub use series::LogSeries;
@@ -41,4 +48,5 @@ pub use starts::{StartLine, StartPart, start_lines};
 pub use xids::{Xid, XidFault};
 
 pub(crate) use calendar::Known;
+pub(crate) use order::told;
 pub(crate) use read::read_logs;

@@ -1,21 +1,17 @@
 //! Reads logs through the catalogue.
 
-use std::collections::BTreeMap;
+use intriage_case::LogText;
 
-use intriage_case::{LogText, Source};
-
-use super::calendar::{Calendar, Known};
+use super::calendar::Known;
 use super::catalogue::{Target, catalogue};
-use super::dumps::DUMPS;
-use super::line::{Line, answer_status, excerpt, message, number_behind};
-use super::readings::{LogEvent, LogReadings};
-use super::series::Collector;
-use super::signature::{LogKind, Numbered, Signature};
-use super::stamp::{self, Stamp};
-use super::starts::{StartPart, is_of_one_process};
-use super::wrapping::{Unwrapped, unwrap};
-use crate::config::{Config, SettingValue};
-use crate::dialect::{Dialect, Engine};
+use super::found::Found;
+use super::order::{chains, of_names};
+use super::prompts::is_in_prompt;
+use super::readings::LogReadings;
+use super::signature::LogKind;
+use super::wrapping::unwrap;
+use crate::config::Config;
+use crate::dialect::Dialect;
 
 /// Reads the logs, adding settings in the dialect's words to `config`.
 pub(crate) fn read_logs<'a>(
@@ -25,191 +21,46 @@ pub(crate) fn read_logs<'a>(
     config: &mut Config,
 ) -> LogReadings {
     let mut readings = LogReadings::default();
-    for log in logs {
-        readings.present = true;
-        let mut found = Found::new(log, dialect, known);
-        let mut unwrapped = unwrap(&log.text);
-        let text = std::mem::take(&mut unwrapped.text);
-        catalogue().scanner.lines(&text, |line, texts| {
-            for text in texts {
-                for target in catalogue().targets(*text) {
-                    found.take(*target, line, &mut unwrapped);
-                }
-            }
-        });
+    let logs: Vec<&LogText> = logs.into_iter().collect();
+    readings.present = !logs.is_empty();
+    for (chain, number) in chains(&logs, known).iter().zip(0..) {
+        readings.chains.push(of_names(chain));
+        let mut found = Found::new(number, dialect, known);
+        for log in &chain.logs {
+            found.open(&log.name);
+            scan(log, &mut found);
+        }
         found.finish(&mut readings, config);
     }
-    readings.events.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
+    readings.events.sort_by_key(|event| (event.place, event.line));
     readings
 }
 
-/// What was found in one log so far.
-struct Found<'a> {
-    file: &'a str,
-    dialect: Option<&'a Dialect>,
-    calendar: Calendar,
-    events: BTreeMap<(usize, Option<u32>), LogEvent>,
-    answers: BTreeMap<u16, u64>,
-    series: Collector,
-    /// By place in the dialect's table: the first line of the last start that holds it, and its number.
-    values: BTreeMap<usize, (u32, f64)>,
-    /// By place in [`DUMPS`]: the first line of the last start that holds it, and what follows.
-    dumps: BTreeMap<usize, (u32, String)>,
-    /// How far the last start has come.
-    reached: Option<StartPart>,
-    /// Where the last start begins, where it is not the first.
-    restarted: Option<u32>,
-}
-
-impl<'a> Found<'a> {
-    fn new(log: &'a LogText, dialect: Option<&'a Dialect>, known: Known) -> Self {
-        Self {
-            file: &log.name,
-            dialect,
-            calendar: Calendar::new(known),
-            events: BTreeMap::new(),
-            answers: BTreeMap::new(),
-            series: Collector::default(),
-            values: BTreeMap::new(),
-            dumps: BTreeMap::new(),
-            reached: None,
-            restarted: None,
-        }
-    }
-
-    fn take(&mut self, target: Target, line: Line<'_>, log: &mut Unwrapped<'_>) {
-        match target {
-            Target::Start(start) => {
-                if self.is_of(start.engine) {
-                    self.begin(start.part, line.number);
+/// Looks through one file.
+fn scan(log: &LogText, found: &mut Found<'_>) {
+    let mut unwrapped = unwrap(&log.text);
+    let whole = std::mem::take(&mut unwrapped.text);
+    catalogue().scanner.lines(&whole, |line, texts| {
+        for text in texts {
+            for target in catalogue().targets(*text) {
+                let kernels = matches!(target, Target::Signature(_, row) if row.log == LogKind::Kernel);
+                if kernels && !unwrapped.is_journal() && is_in_prompt(&whole, line.text) {
+                    continue;
                 }
-            }
-            Target::Signature(place, signature) => self.event(place, signature, line, log),
-            Target::Periodic(periodic) => {
-                if !periodic.without.is_empty() && line.text.contains(periodic.without) {
-                    return;
-                }
-                // The wrapping's time has a date and a zone; the line's own often lacks both.
-                let wrapped = log.written_at(line.number).map(Stamp::Full);
-                if let Some(stamp) = wrapped.or_else(|| stamp::of_line(line.text)) {
-                    let (at, clock) = self.calendar.instant(stamp);
-                    self.series.add(periodic, line, at, clock);
-                }
-            }
-            Target::Value(engine, place, value) => {
-                if self.is_of(engine)
-                    && let Some(number) = number_behind(line.text, value.after)
-                {
-                    self.reached = Some(StartPart::Made);
-                    self.values.entry(place).or_insert((line.number, number * value.scale));
-                }
-            }
-            Target::Dump(place) => {
-                if let Some((_, dump)) = line.text.split_once(DUMPS[place].text) {
-                    if DUMPS[place].is_made() {
-                        self.reached = Some(StartPart::Made);
-                    }
-                    self.dumps.entry(place).or_insert_with(|| (line.number, dump.to_owned()));
-                }
-            }
-            Target::Answer => {
-                if let Some(status) = answer_status(line.text) {
-                    *self.answers.entry(status).or_default() += 1;
-                }
+                found.take(*target, line, &mut unwrapped);
             }
         }
-    }
-
-    fn is_of(&self, engine: Engine) -> bool {
-        self.dialect.is_some_and(|dialect| dialect.engine == engine)
-    }
-
-    /// A start tells of each part once: one that is told of again is the next start's.
-    fn begin(&mut self, part: StartPart, line: u32) {
-        if self.reached >= Some(part) {
-            self.values.clear();
-            self.dumps.clear();
-            self.events.retain(|_, event| !is_of_one_process(event.meaning));
-            self.restarted = Some(line);
-        }
-        self.reached = Some(part);
-    }
-
-    fn event(&mut self, place: usize, signature: &Signature, line: Line<'_>, log: &mut Unwrapped<'_>) {
-        if !signature.fits(line.text) {
-            return;
-        }
-        let number = match signature.numbered {
-            Numbered::No => None,
-            Numbered::Kind | Numbered::Amount => match signature.number(line.text) {
-                None | Some(0) => return,
-                number => number,
-            },
-        };
-        let kind = number.filter(|_| signature.numbered == Numbered::Kind);
-        let event = self.events.entry((place, kind)).or_insert_with(|| {
-            let message = message(line.text);
-            LogEvent {
-                meaning: signature.meaning,
-                log: signature.log,
-                number,
-                file: self.file.to_owned(),
-                line: line.number,
-                last_line: line.number,
-                told_line: line.number,
-                count: 0,
-                written: None,
-                earlier: false,
-                excerpt: excerpt(&message),
-                message,
-            }
-        });
-        event.number = number;
-        if signature.latest {
-            event.told_line = line.number;
-        }
-        if (signature.numbered == Numbered::Amount || signature.latest) && event.count > 0 {
-            // The figures around the number belong to its line.
-            event.message = message(line.text);
-            event.excerpt = excerpt(&event.message);
-        }
-        event.last_line = line.number;
-        event.count = event.count.saturating_add(1);
-        // A kernel's log reaches back for weeks; an engine's begins with the process, and has many more lines.
-        if signature.log == LogKind::Kernel {
-            let wrapped = log.written_at(line.number).map(Stamp::Full);
-            let stamp = wrapped.or_else(|| stamp::of_line(line.text));
-            event.written = stamp.and_then(|stamp| self.calendar.written(stamp));
-        }
-    }
-
-    /// Settings are stated in the order of the tables: of two equally good sources the first counts.
-    fn finish(self, readings: &mut LogReadings, config: &mut Config) {
-        let restarted = self.restarted.unwrap_or(0);
-        readings.events.extend(
-            self.events.into_values().map(|event| LogEvent { earlier: event.last_line < restarted, ..event }),
-        );
-        readings.series.extend(self.series.finish(self.file));
-        for (status, count) in self.answers {
-            *readings.answers.entry(status).or_default() += count;
-        }
-        let Some(dialect) = self.dialect else { return };
-        let source = |line| Source::Log { file: self.file.to_owned(), line };
-        for (place, (line, number)) in self.values {
-            config.state(dialect.log_values[place].setting, SettingValue::Number(number), source(line));
-        }
-        for (place, (line, dump)) in self.dumps {
-            DUMPS[place].state(dialect, &dump, &source(line), config);
-        }
-    }
+    });
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Meaning, Setting, dialect};
+    use crate::{Engine, Meaning, Setting, dialect};
 
     fn log(text: &str) -> LogText {
         LogText { name: "server.log".into(), text: text.into() }

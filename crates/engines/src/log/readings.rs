@@ -7,6 +7,7 @@ use intriage_case::{LogText, Series, Signal, Source};
 use super::calendar::{Known, LogTime};
 use super::line::number_behind;
 use super::meaning::Meaning;
+use super::order::LogChain;
 use super::read::read_logs;
 use super::series::{LogSeries, together};
 use super::signature::LogKind;
@@ -33,8 +34,14 @@ pub struct LogEvent {
     pub count: u32,
     /// When the last of them was written, where it is a kernel's and its date is known.
     pub written: Option<LogTime>,
-    /// Whether the engine was started again behind its last line: it happened to a process that is gone.
-    pub earlier: bool,
+    /// How often the engine was started again behind its last line: 0 where it happened to the process that runs.
+    pub starts_since: u32,
+    /// To how many processes it happened one after the other, up to that of its last line.
+    pub in_a_row: u32,
+    /// Whether what comes later replaces it.
+    pub(super) replaced: bool,
+    /// Which of the logs side by side it stands in, and in which of that one's files.
+    pub(super) place: (u32, u32),
     /// The first such line, prefix removed and shortened.
     pub excerpt: String,
     /// The same line at more length: what an engine advises stands at its end.
@@ -49,7 +56,28 @@ impl LogEvent {
 
     /// Whether it stands behind another one's first line, in the same log.
     pub fn is_after(&self, other: &Self) -> bool {
-        self.file == other.file && self.last_line > other.line
+        self.is_beside(other) && (self.place, self.last_line) > (other.place, other.line)
+    }
+
+    /// Whether it stands in the same log, of which there may be several files.
+    pub fn is_beside(&self, other: &Self) -> bool {
+        self.place.0 == other.place.0
+    }
+
+    /// Whether it happened to a process that is gone: the engine was started again since.
+    pub fn is_earlier(&self) -> bool {
+        self.starts_since > 0
+    }
+
+    /// Takes in the same event of a later process in the same file.
+    pub(super) fn add(&mut self, later: Self) {
+        self.count = self.count.saturating_add(later.count);
+        self.last_line = later.last_line;
+        self.number = later.number;
+        self.written = later.written;
+        if self.replaced {
+            (self.message, self.excerpt, self.told_line) = (later.message, later.excerpt, later.told_line);
+        }
     }
 
     /// As a fact's source.
@@ -63,10 +91,12 @@ impl LogEvent {
 pub struct LogReadings {
     /// Signatures found, in order of appearance.
     pub events: Vec<LogEvent>,
-    /// Answers to inference requests by HTTP status, from access lines.
+    /// Answers to inference requests by HTTP status, from access lines of the process that runs.
     pub answers: BTreeMap<u16, u64>,
-    /// Signals over time, from lines engines write again and again.
+    /// Signals over time, from lines the process that runs writes again and again.
     pub series: Vec<LogSeries>,
+    /// Which files are one log, and in which order.
+    pub chains: Vec<LogChain>,
     /// Whether there was any log at all.
     pub present: bool,
 }
@@ -82,14 +112,28 @@ impl LogReadings {
         self.events.iter().find(|e| e.meaning == meaning)
     }
 
+    /// The event of this meaning whose line stands last.
+    pub fn last(&self, meaning: Meaning) -> Option<&LogEvent> {
+        self.events.iter().filter(|e| e.meaning == meaning).max_by_key(|e| (e.place, e.told_line))
+    }
+
     /// The first event of this meaning that happened to the process that runs.
     pub fn of_running(&self, meaning: Meaning) -> Option<&LogEvent> {
-        self.events.iter().find(|e| e.meaning == meaning && !e.earlier)
+        self.events.iter().find(|e| e.meaning == meaning && !e.is_earlier())
+    }
+
+    /// Whether the process that runs got through its start, as far as its lines tell: it said so, answered or computed.
+    pub fn is_up(&self) -> bool {
+        let answered = self.answers.keys().any(|status| *status < 400);
+        let ran = || self.signal(Signal::RequestsRunning).is_some_and(|s| s.known().any(|(_, n)| n > 0.0));
+        self.of_running(Meaning::Ready).is_some() || answered || ran()
     }
 
     /// The server came up after this event, in the same log: what the event tells is over.
     pub fn ready_after(&self, event: &LogEvent) -> Option<&LogEvent> {
-        let later = |ready: &&LogEvent| ready.file == event.file && ready.last_line > event.last_line;
+        let later = |ready: &&LogEvent| {
+            ready.is_beside(event) && (ready.place, ready.last_line) > (event.place, event.last_line)
+        };
         self.events.iter().filter(|e| e.meaning == Meaning::Ready).find(later)
     }
 

@@ -19,7 +19,9 @@ pub struct LogSeries {
     pub signal: Signal,
     /// The data-parallel engine the lines name.
     pub engine: Option<u32>,
-    /// The log's name.
+    /// Which of the logs side by side it is of.
+    pub(crate) chain: u32,
+    /// The name of the file it begins in.
     pub file: String,
     /// The first line it was read from, from 1.
     pub line: u32,
@@ -42,7 +44,7 @@ pub(super) fn together(all: &[LogSeries], signal: Signal) -> Option<Series> {
     let first = all.iter().find(|one| one.signal == signal)?;
     let parts: Vec<&Series> = all
         .iter()
-        .filter(|one| one.signal == signal && one.clock == first.clock && one.file == first.file)
+        .filter(|one| one.signal == signal && one.clock == first.clock && one.chain == first.chain)
         .map(|one| &one.series)
         .collect();
     if let [alone] = parts[..] {
@@ -67,13 +69,14 @@ pub(super) fn together(all: &[LogSeries], signal: Signal) -> Option<Series> {
     Some(Series::new(times, values))
 }
 
-/// Collects the series of one log.
+/// Collects the series of one log, which may be several files.
 #[derive(Default)]
 pub(super) struct Collector {
     columns: BTreeMap<(Signal, Option<u32>), Column>,
 }
 
 struct Column {
+    file: String,
     line: u32,
     clock: LogClock,
     times: Vec<Millis>,
@@ -83,7 +86,14 @@ struct Column {
 
 impl Collector {
     /// Adds what a periodic line tells.
-    pub(super) fn add(&mut self, periodic: &Periodic, line: Line<'_>, at: Millis, clock: LogClock) {
+    pub(super) fn add(
+        &mut self,
+        periodic: &Periodic,
+        file: &str,
+        line: Line<'_>,
+        at: Millis,
+        clock: LogClock,
+    ) {
         let engine = (!periodic.engine_behind.is_empty())
             .then(|| number_behind(line.text, periodic.engine_behind))
             .flatten()
@@ -91,6 +101,7 @@ impl Collector {
         for field in periodic.fields {
             let Some(number) = read(field, line.text) else { continue };
             let column = self.columns.entry((field.signal, engine)).or_insert_with(|| Column {
+                file: file.to_owned(),
                 line: line.number,
                 clock,
                 times: Vec::new(),
@@ -114,13 +125,14 @@ impl Collector {
     }
 
     /// The series, by signal and engine.
-    pub(super) fn finish(self, file: &str) -> Vec<LogSeries> {
+    pub(super) fn finish(self, chain: u32) -> Vec<LogSeries> {
         self.columns
             .into_iter()
             .map(|((signal, engine), column)| LogSeries {
                 signal,
                 engine,
-                file: file.to_owned(),
+                chain,
+                file: column.file,
                 line: column.line,
                 clock: column.clock,
                 series: Series::new(column.times, column.values),

@@ -165,7 +165,7 @@ mod tests {
 
     use super::*;
     use crate::config::Config;
-    use crate::log::{Known, LogReadings, read_logs};
+    use crate::log::{Known, LogEvent, LogReadings, read_logs};
     use crate::{Setting, dialect};
 
     fn read(text: &str) -> (LogReadings, Config) {
@@ -191,11 +191,11 @@ mod tests {
         assert_eq!(config.all(Setting::TensorParallel), []);
         // How a process that is gone was set up is gone with it; that it died is not.
         assert!(readings.first(Meaning::GraphsOff).is_none());
-        assert!(readings.first(Meaning::EngineDied).is_some_and(|died| died.earlier));
+        assert!(readings.first(Meaning::EngineDied).is_some_and(LogEvent::is_earlier));
         let (readings, config) = read(FIRST);
         assert_eq!(config.number(Setting::MaxSequences), Some(4.0));
         assert!(readings.first(Meaning::GraphsOff).is_some());
-        assert!(readings.first(Meaning::EngineDied).is_some_and(|died| !died.earlier));
+        assert!(readings.first(Meaning::EngineDied).is_some_and(|died| !died.is_earlier()));
     }
 
     #[test]

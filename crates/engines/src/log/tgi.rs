@@ -25,7 +25,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "ERROR shard-manager: text_generation_launcher: Shard process was signaled to shutdown with signal 9 rank=0",
         "INFO shard-manager: text_generation_launcher: Shard terminated rank=0",
     ),
-    row(EngineDied, "failed to start").with("text_generation_launcher: Shard ").since("0.9.0").from(
+    row(StartFailed, "failed to start").with("text_generation_launcher: Shard ").since("0.9.0").from(
         Wording::Code(LAUNCHER),
         "ERROR text_generation_launcher: Shard 0 failed to start",
         STARTS,

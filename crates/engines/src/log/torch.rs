@@ -8,7 +8,7 @@ const fn row(meaning: Meaning, text: &'static str) -> Signature {
 }
 
 pub(super) const SIGNATURES: &[Signature] = &[
-    row(GpuOutOfMemory, "CUDA out of memory").from(
+    row(GpuOutOfMemory, "CUDA out of memory").without("warming up sampler").from(
         Wording::Knowledge("engines.md 1.7, startup OOM"),
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
         "Out of memory even after retracting all other requests",

@@ -46,12 +46,12 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "(APIServer pid=1515) ERROR 11-15 07:12:13 [async_llm.py:704] AsyncLLM output_handler failed.",
         "(APIServer pid=22793) ERROR 11-15 06:23:21 [serving.py:929] Error in chat completion stream generator.",
     ),
-    row(EngineDied, "EngineCore failed to start").since("0.8.5").from(
+    row(StartFailed, "EngineCore failed to start").since("0.8.5").from(
         Wording::Knowledge(LINES),
         "ERROR 05-09 00:49:33 [core.py:489] EngineCore failed to start.",
         STOPS,
     ),
-    row(EngineDied, "Engine core initialization failed").since("0.8.4").from(
+    row(StartFailed, "Engine core initialization failed").since("0.8.4").from(
         Wording::Knowledge(LINES),
         "Engine core initialization failed.",
         "(EngineCore pid=5722) INFO 11-15 07:17:04 [core.py:402] init engine (profile, create kv cache, warmup model) took 0.54 s",
@@ -107,7 +107,12 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "ValueError: The model's max seq len (131072) is larger than the maximum number of tokens that can be stored in KV cache (28528). Try increasing `gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine.",
         "(EngineCore pid=5722) INFO 11-15 07:17:02 [kv_cache_utils.py:2177] GPU KV cache size: 931,104 tokens",
     ),
-    row(NoRoomForKv, "on startup is less than desired GPU memory utilization").from(
+    row(WarmupOutOfMemory, "CUDA out of memory occurred when warming up sampler").since("0.8.0").from(
+        Wording::Code("vllm-project/vllm:vllm/v1/worker/gpu_model_runner.py"),
+        "RuntimeError: CUDA out of memory occurred when warming up sampler with 1024 dummy requests. Please try lowering `max_num_seqs` or `gpu_memory_utilization` when initializing the engine.",
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+    ),
+    row(MemoryTaken, "on startup is less than desired GPU memory utilization").from(
         Wording::Knowledge(LINES),
         "ValueError: Free memory on device cuda:0 (70.1/79.1 GiB) on startup is less than desired GPU memory utilization (0.92, 72.8 GiB).",
         ACCOUNT,

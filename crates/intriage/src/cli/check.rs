@@ -48,7 +48,7 @@ pub(crate) struct CheckArgs {
     /// The server's command line or flags, where no log tells them.
     #[arg(long, alias = "args", value_name = "FLAGS", allow_hyphen_values = true, value_parser = command_line)]
     pub(crate) engine_args: Option<String>,
-    /// A server log (repeatable): a file, - for standard input, or journal:UNIT.
+    /// A server log (repeatable; several files of one log in any order): a file, with gzip or without, - for standard input, or journal:UNIT.
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Vec<PathBuf>,
     /// A systemd unit, compose file or Kubernetes manifest the server is meant to be started from (repeatable; what

@@ -31,7 +31,7 @@ pub(crate) struct CollectArgs {
     pub(crate) host: bool,
     #[command(flatten)]
     pub(crate) gpu: GpuArgs,
-    /// A server, kernel or container log (repeatable): a file, - for standard input, or journal:UNIT.
+    /// A server, kernel or container log (repeatable; several files of one log in any order): a file, with gzip or without, - for standard input, or journal:UNIT.
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Vec<PathBuf>,
     /// Most MiB taken of one log: a quarter from its start, the rest from its end.

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use intriage_case::{Bytes, Case, Collected, Gathered, Target};
+use intriage_engines::log_order;
 use intriage_observe::{Address, Limits, PathPlan, Watch, read_manifest, redacted};
 use intriage_redact::Redactor;
 use intriage_report::inventory_text;
@@ -127,7 +128,8 @@ fn told(case: &Case, for_owner: &Redactor) -> Case {
     let told = Case {
         target: case.target.clone(),
         collected: case.collected.clone(),
-        notes: case.notes.clone(),
+        // Which of the logs are one is found again whenever the case is read: it is told, not kept.
+        notes: case.notes.iter().cloned().chain(log_order(&case.logs)).collect(),
         manifests: case.manifests.clone(),
         ..Case::default()
     };

@@ -7,6 +7,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::packed::{MOST_UNPACKED, Plain, Unpacking};
+
 /// What stands where something is missing; a line of its own.
 const GAP: &[u8] = b"[intriage left the middle of this log out]\n";
 
@@ -34,6 +36,8 @@ pub(super) struct Ends {
 }
 
 struct Kept {
+    /// Why the end of the log never came.
+    missing: Option<String>,
     head: Vec<u8>,
     tail: VecDeque<u8>,
     most_head: usize,
@@ -45,6 +49,7 @@ impl Ends {
     pub(super) fn new(most: usize) -> Self {
         let most_head = most / 4;
         let kept = Kept {
+            missing: None,
             head: Vec::new(),
             tail: VecDeque::new(),
             most_head,
@@ -54,8 +59,26 @@ impl Ends {
         Self { kept: Arc::new(Mutex::new(kept)), stop: Arc::default() }
     }
 
-    /// Reads a stream to its end.
-    pub(super) fn stream(&self, mut from: impl Read) -> io::Result<()> {
+    /// Reads a stream to its end, packed or not.
+    pub(super) fn stream(&self, from: impl Read) -> io::Result<()> {
+        match Plain::of(from, MOST_UNPACKED)? {
+            Plain::Text(from) => self.plain(from),
+            Plain::Packed(from) => self.packed(*from),
+        }
+    }
+
+    /// Unpacks a log. A line whose end is missing may have lost what its secret is known by.
+    fn packed(&self, mut from: Unpacking<impl Read>) -> io::Result<()> {
+        self.plain(&mut from)?;
+        if let Some(missing) = from.missing() {
+            let mut kept = self.lock();
+            kept.missing = Some(missing.to_owned());
+            kept.end_with_a_line();
+        }
+        Ok(())
+    }
+
+    fn plain(&self, mut from: impl Read) -> io::Result<()> {
         let mut chunk = vec![0; CHUNK];
         while !self.stop.load(Ordering::Relaxed) {
             match from.read(&mut chunk) {
@@ -79,12 +102,17 @@ impl Ends {
         if !kind.is_file() || kind.len() <= head + tail {
             return self.stream(file);
         }
-        self.stream(Read::by_ref(&mut file).take(head))?;
+        // What is packed has no middle to leave out before it is unpacked.
+        match Plain::of(&mut file, MOST_UNPACKED)? {
+            Plain::Packed(from) => return self.packed(*from),
+            Plain::Text(_) => file.rewind()?,
+        }
+        self.plain(Read::by_ref(&mut file).take(head))?;
         let start = kind.len() - tail;
         self.lock().dropped = start - head;
         file.seek(SeekFrom::Start(start))?;
         // What is written while it is read belongs to the next one.
-        self.stream(file.take(tail))
+        self.plain(file.take(tail))
     }
 
     /// What there is, and how many bytes are missing in its middle; the reader is told to stop.
@@ -100,6 +128,11 @@ impl Ends {
         }
         let (bytes, cut) = around_gap(head, tail);
         (bytes, kept.dropped + cut)
+    }
+
+    /// Why the end of the log never came, where it was packed and that could be told.
+    pub(super) fn missing(&self) -> Option<String> {
+        self.lock().missing.clone()
     }
 
     fn put(&self, mut bytes: &[u8]) {
@@ -119,5 +152,21 @@ impl Ends {
     fn lock(&self) -> std::sync::MutexGuard<'_, Kept> {
         // Nothing in between can fail: what a dead reader left is whole.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    /// Leaves out what stands behind the last line end.
+    fn end_with_a_line(&mut self) {
+        let line = self.tail.iter().rposition(|byte| *byte == b'\n');
+        match line {
+            Some(at) => self.tail.truncate(at + 1),
+            None if self.tail.is_empty() || self.dropped == 0 => {
+                self.tail.clear();
+                let whole = self.head.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+                self.head.truncate(whole);
+            }
+            None => self.tail.clear(),
+        }
     }
 }

@@ -1,8 +1,10 @@
-//! Logs from wherever they come: a file, a pipe, standard input, the journal. Each within its own time and size.
+//! Logs from wherever they come: a file, packed or not, a pipe, standard input, the journal. Each within its own time and
+//! size.
 
 mod encoding;
 mod ends;
 mod journal;
+mod packed;
 mod reading;
 
 use std::path::{Path, PathBuf};
@@ -13,6 +15,7 @@ use thiserror::Error;
 
 pub use encoding::EncodingError;
 pub(crate) use encoding::{decoded, is_wide};
+use ends::Ends;
 pub(crate) use ends::around_gap;
 use reading::{Ended, within};
 
@@ -94,6 +97,18 @@ pub enum LogError {
     },
 }
 
+impl TakenLog {
+    /// Takes a log from a stream that ends by itself, packed or not; `limits.time` does not end it.
+    pub fn of(name: &str, from: impl std::io::Read, limits: &LogLimits) -> Result<Self, LogError> {
+        let ends = Ends::new(limits.bytes);
+        let read = ends.stream(from);
+        let (bytes, dropped) = ends.finish();
+        let error = read.err().map(|e| e.to_string());
+        let ended = Ended { bytes, dropped, missing: ends.missing(), late: false, error };
+        LogSource::File(name.into()).taken(ended, limits)
+    }
+}
+
 impl LogSource {
     /// Reads `-`, `journal:UNIT`, or a path, as `--log` takes them.
     pub fn from_argument(argument: &Path) -> Result<Self, LogError> {
@@ -146,12 +161,27 @@ impl LogSource {
     }
 }
 
-/// The name of a file's log in a case. Only a log's ending is taken off: that of `gpu1.acme.com` is part of a host.
+/// The name of a file's log in a case. Only a log's ending is taken off: that of `gpu1.acme.com` is part of a host. What
+/// was packed is unpacked.
 pub(crate) fn log_name(path: &Path) -> String {
     const ENDINGS: [&str; 5] = ["log", "txt", "out", "err", "json"];
     let name = path.file_name().map_or("server".into(), |name| name.to_string_lossy().into_owned());
+    let name = name.strip_suffix(".gz").filter(|stem| !stem.is_empty()).unwrap_or(&name);
     let stem = name.rsplit_once('.').filter(|(stem, ending)| !stem.is_empty() && ENDINGS.contains(ending));
-    [stem.map_or(name.as_str(), |(stem, _)| stem), ".log"].concat()
+    [stem.map_or(name, |(stem, _)| stem), ".log"].concat()
+}
+
+/// Whether a name is one a rotation gives a log: `x.log.1`, `x.log-20261115`, with `.gz` or another packing behind it.
+pub(crate) fn is_rotated(name: &str) -> bool {
+    const PACKED: [&str; 4] = [".gz", ".zst", ".xz", ".bz2"];
+    let plain = PACKED.iter().find_map(|ending| name.strip_suffix(ending));
+    let is_age = |age: &str| matches!(age.as_bytes(), [b'.' | b'-', digits @ ..] if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit));
+    match plain.unwrap_or(name).split_once(".log") {
+        Some((stem, age)) if !stem.is_empty() && !name.contains('/') => {
+            is_age(age) || (age.is_empty() && plain.is_some())
+        }
+        _ => false,
+    }
 }
 
 impl std::fmt::Display for LogSource {

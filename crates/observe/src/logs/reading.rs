@@ -14,6 +14,8 @@ pub(super) struct Ended {
     pub(super) bytes: Vec<u8>,
     /// Bytes missing in its middle.
     pub(super) dropped: u64,
+    /// Why its end is missing, where it was packed.
+    pub(super) missing: Option<String>,
     /// Whether the time ran out.
     pub(super) late: bool,
     /// Why it could not be read.
@@ -34,7 +36,7 @@ impl Ended {
                 Bytes(limits.bytes as f64)
             )
         });
-        let parts: Vec<String> = time.into_iter().chain(size).collect();
+        let parts: Vec<String> = time.into_iter().chain(size).chain(self.missing.clone()).collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 }
@@ -63,5 +65,11 @@ pub(super) fn within(
         Err(RecvTimeoutError::Disconnected) => Some("the thread that reads died".into()),
         Ok(Ok(())) | Err(RecvTimeoutError::Timeout) => None,
     };
-    Ended { bytes, dropped, late: matches!(ended, Err(RecvTimeoutError::Timeout)), error }
+    Ended {
+        bytes,
+        dropped,
+        missing: ends.missing(),
+        late: matches!(ended, Err(RecvTimeoutError::Timeout)),
+        error,
+    }
 }

@@ -5,7 +5,6 @@ use std::io::Write as _;
 
 use proptest::prelude::*;
 
-use super::ends::Ends;
 use super::*;
 
 fn limits(bytes: usize, milliseconds: u64) -> LogLimits {
@@ -53,9 +52,60 @@ fn a_log_is_called_after_its_file_and_a_hosts_last_label_is_no_ending() {
         ("x.txt", "x.log"),
         (".log", ".log.log"),
         ("vllm", "vllm.log"),
+        ("vllm.log.1", "vllm.log.1.log"),
+        ("vllm.log.2.gz", "vllm.log.2.log"),
+        ("vllm.log.gz", "vllm.log"),
+        (".gz", ".gz.log"),
     ] {
         assert_eq!(LogSource::File(path.into()).file_name(), name);
     }
+}
+
+#[test]
+fn names_of_a_rotation_are_known() {
+    for name in ["x.log.1", "x.log.12.gz", "x.log-20261115", "x.log-20261115.gz", "x.log.gz", "x.log.1.zst"] {
+        assert!(is_rotated(name), "{name}");
+    }
+    for name in ["x.log", "x.txt.1", ".log.1", "a/x.log.1", "x.log.old", "x.logs.1", "x.gz", "x.log."] {
+        assert!(!is_rotated(name), "{name}");
+    }
+}
+
+fn gzipped(text: &str) -> Vec<u8> {
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    packed.write_all(text.as_bytes()).unwrap();
+    packed.finish().unwrap()
+}
+
+#[test]
+fn a_packed_log_is_read_like_a_plain_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("vllm.log.2.gz");
+    let text: String = (0..1000).map(|n| ["line ", &n.to_string(), "\n"].concat()).collect();
+    fs::write(&path, gzipped(&text)).unwrap();
+    let whole = LogSource::File(path.clone()).take(&limits(1 << 20, LONG)).unwrap();
+    assert_eq!((whole.log.text, whole.cut), (text.clone(), None));
+    // The limit is one of what is kept, not of the packed file, whichever of the two is the longer one.
+    for most in [800, 3000] {
+        let cut = LogSource::File(path.clone()).take(&limits(most, LONG)).unwrap();
+        assert!(cut.log.text.starts_with("line 0\n") && cut.log.text.ends_with("line 999\n"), "{most}");
+        assert!(cut.cut.unwrap().contains("middle"));
+    }
+}
+
+#[test]
+fn a_packed_log_that_is_damaged_gives_the_whole_lines_before_the_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("vllm.log.1.gz");
+    let text: String = (0..5000).map(|n| ["token=secret", &n.to_string(), "\n"].concat()).collect();
+    let packed = gzipped(&text);
+    fs::write(&path, &packed[..packed.len() / 2]).unwrap();
+    let taken = LogSource::File(path.clone()).take(&limits(1 << 20, LONG)).unwrap();
+    assert!(taken.log.text.ends_with('\n') && text.starts_with(&taken.log.text));
+    assert!(taken.cut.unwrap().contains("cut or damaged"));
+    fs::write(&path, &packed[..6]).unwrap();
+    let error = LogSource::File(path).take(&limits(1 << 20, LONG)).unwrap_err().to_string();
+    assert!(error.contains("vllm.log.1.gz: its gzip is damaged from the start"), "{error}");
 }
 
 #[test]
@@ -119,17 +169,22 @@ proptest! {
     /// However a text is cut into reads, what is kept is its two ends.
     #[test]
     fn both_ends_of_any_stream_are_kept(pieces in prop::collection::vec(prop::collection::vec(prop_oneof![4 => any::<u8>(), 1 => Just(b'\n')], 0..40), 0..30), most in 8usize..200) {
-        struct Pieces(std::vec::IntoIter<Vec<u8>>);
+        struct Pieces(std::vec::IntoIter<Vec<u8>>, Vec<u8>);
         impl std::io::Read for Pieces {
             fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-                let Some(piece) = self.0.find(|p| !p.is_empty()) else { return Ok(0) };
-                into[..piece.len()].copy_from_slice(&piece);
-                Ok(piece.len())
+                while self.1.is_empty() {
+                    let Some(piece) = self.0.next() else { return Ok(0) };
+                    self.1 = piece;
+                }
+                let n = self.1.len().min(into.len());
+                into[..n].copy_from_slice(&self.1[..n]);
+                self.1.drain(..n);
+                Ok(n)
             }
         }
         let all: Vec<u8> = pieces.concat();
         let ends = Ends::new(most);
-        ends.stream(Pieces(pieces.into_iter())).unwrap();
+        ends.stream(Pieces(pieces.into_iter(), Vec::new())).unwrap();
         let (kept, dropped) = ends.finish();
         if all.len() <= most {
             prop_assert_eq!((&kept, dropped), (&all, 0));

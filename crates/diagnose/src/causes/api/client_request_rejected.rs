@@ -7,6 +7,7 @@ use crate::causes::shared::unknown;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::lately::lately;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -101,7 +102,7 @@ fn refused(e: &Evidence<'_>) -> Option<Refused> {
 }
 
 fn reason_is_named(e: &Evidence<'_>) -> Test {
-    if let Some(event) = e.observed.log.first(Meaning::PromptTooLong) {
+    if let Some(event) = lately(e, Meaning::PromptTooLong) {
         let mut fact = e.derived(
             format!("the log says: {}", event.excerpt),
             Quantity::new(f64::from(event.count), Unit::Events),

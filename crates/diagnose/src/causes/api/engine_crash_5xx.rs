@@ -6,6 +6,7 @@ use intriage_engines::{Engine, LogEvent, Meaning};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::lately::{death, is_of_now};
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -74,11 +75,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         Test::Holds(fact) => fact.says.clone(),
         _ => String::new(),
     };
-    let reason = e
-        .observed
-        .log
-        .first(Meaning::EngineDied)
-        .map_or(String::new(), |event| format!("; the log says: {}", event.excerpt));
+    let reason = death(e).map_or(String::new(), |event| format!("; the log says: {}", event.excerpt));
     let says = format!("{what}{reason}");
     let impact = Impact {
         on: ImpactOn::Availability,
@@ -101,7 +98,7 @@ fn gone(e: &Evidence<'_>) -> Test {
             if failed == 1 { "the last scrape".to_owned() } else { format!("the last {failed} scrapes") };
         let says = format!("the server stopped answering: {scrapes} failed ({})", short(why));
         // One failure may be chance: a connection cut, a slow moment.
-        if failed == 1 && o.log.first(Meaning::EngineDied).is_none() {
+        if failed == 1 && death(e).is_none() {
             return Test::Unknown(format!("{says}; one failure proves nothing, watch on"));
         }
         return Test::Holds(fact(says, failed as f64, Source::Scrape));
@@ -109,7 +106,7 @@ fn gone(e: &Evidence<'_>) -> Test {
     let failed = e.answered(|status| status >= 500);
     let all = e.delta(Signal::HttpResponses).unwrap_or(0.0);
     let errors = Ratio::of(failed, all).is_some_and(|r| r.get() > e.limit(Limit::ErrorShare));
-    let died = o.log.first(Meaning::EngineDied).is_some();
+    let died = death(e).is_some();
     if e.restarts() > 0 {
         let says = "counters started again from zero: the process restarted inside the window";
         // A redeploy looks the same in the counters: a crash leaves a death in the log, or errors.
@@ -143,17 +140,16 @@ fn gone(e: &Evidence<'_>) -> Test {
 
 /// A death while serving that no later start follows: the log alone tells of it. A start that failed has causes of its own.
 fn last_words<'a>(e: &Evidence<'a>) -> Option<&'a LogEvent> {
-    const AT_START: [&str; 2] = ["failed to start", "initialization failed"];
     let log = &e.observed.log;
-    let deaths = || log.events.iter().filter(|l| l.meaning == Meaning::EngineDied);
-    let at_start = |l: &LogEvent| AT_START.iter().any(|text| l.excerpt.contains(text));
-    let death = deaths().find(|l| !at_start(l))?;
-    let never_up = deaths().any(|l| l.file == death.file && at_start(l));
+    let of = |meaning| log.events.iter().filter(move |l| l.meaning == meaning && is_of_now(e, l));
+    let death = of(Meaning::EngineDied).next()?;
+    let beside = |l: &&LogEvent| l.is_beside(death) && l.starts_since == death.starts_since;
+    let never_up = of(Meaning::StartFailed).any(|l| beside(&l));
     (!never_up && log.ready_after(death).is_none()).then_some(death)
 }
 
 fn death_in_log(e: &Evidence<'_>) -> Option<Fact> {
-    let event = e.observed.log.first(Meaning::EngineDied)?;
+    let event = death(e)?;
     Some(fact(format!("the log says: {}", event.excerpt), f64::from(event.count), event.source()))
 }
 
@@ -231,6 +227,26 @@ mod tests {
             alone("ERROR 05-09 00:49:33 [core.py:489] EngineCore failed to start.\n"),
             Outcome::CannotTell
         );
+    }
+
+    #[test]
+    fn a_death_before_the_running_process_began_is_not_its_own() {
+        let start = "INFO vLLM API server version 0.32.0\n";
+        let (died, clean) =
+            ([start, DEATH].concat(), [start, "INFO:     Application startup complete.\n"].concat());
+        let (earlier, now) = (format!("{died}{clean}"), format!("{clean}{died}"));
+        // Errors of the process that runs, which did not die.
+        let failing = serving().answered("2xx", 50.0).answered("5xx", 50.0);
+        assert_eq!(failing.clone().log(&earlier).judge(&CAUSE).outcome, Outcome::RuledOut);
+        assert_eq!(failing.log(&now).judge(&CAUSE).outcome, Outcome::Confirmed);
+        // One scrape that failed proves nothing, and the death was another's.
+        let once = serving().last_scrapes_fail(1, "timed out");
+        assert_eq!(once.clone().log(&earlier).judge(&CAUSE).outcome, Outcome::CannotTell);
+        assert_eq!(once.log(&now).judge(&CAUSE).outcome, Outcome::Confirmed);
+        // Counters that began anew in the window tell that the death before the last start is of now.
+        let again = serving().counters(TokensGenerated, &[100.0, 200.0, 300.0, 5.0, 50.0]);
+        assert_eq!(again.clone().log(&earlier).judge(&CAUSE).outcome, Outcome::Confirmed);
+        assert_eq!(again.log(&format!("{earlier}{clean}")).judge(&CAUSE).outcome, Outcome::CannotTell);
     }
 
     #[test]

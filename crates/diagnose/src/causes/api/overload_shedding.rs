@@ -1,11 +1,12 @@
 //! The server refuses work on purpose because a limit is reached.
 
 use intriage_case::{Fact, Quantity, Ratio, Requests, Signal, Source, Unit};
-use intriage_engines::{Engine, Meaning, Setting};
+use intriage_engines::{Engine, Setting};
 
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::lately::death;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -201,7 +202,7 @@ fn others_were_served(e: &Evidence<'_>) -> Test {
 
 /// Errors of a dead or restarted engine are no choice.
 fn engine_died(e: &Evidence<'_>) -> Test {
-    if let Some(line) = e.observed.log.first(Meaning::EngineDied) {
+    if let Some(line) = death(e) {
         let says = format!("the log says {:?}", line.excerpt);
         return Test::Holds(Fact { says, value: None, limit: None, signal: None, source: line.source() });
     }

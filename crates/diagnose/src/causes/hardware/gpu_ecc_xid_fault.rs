@@ -1,7 +1,7 @@
 //! The card's memory or the card itself is broken.
 
 use intriage_case::Ratio;
-use intriage_engines::{Gravity, Meaning};
+use intriage_engines::Gravity;
 
 use super::cards::{no_cards, read};
 use super::signs::{Sign, signs};
@@ -9,6 +9,7 @@ use crate::causes::shared::on_cpu;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::lately::death;
 use crate::weighing::{Judgement, Test, Weighing};
 
 pub(in crate::causes) static CAUSE: Cause = Cause {
@@ -57,7 +58,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 };
 
 fn judge(e: &Evidence<'_>) -> Judgement {
-    let crashed = e.observed.log.first(Meaning::EngineDied).is_some() || e.restarts() > 0;
+    let crashed = death(e).is_some() || e.restarts() > 0;
     let impact = Impact {
         on: if crashed { ImpactOn::Availability } else { ImpactOn::Errors },
         share: Ratio(1.0),

@@ -3,11 +3,12 @@
 use intriage_case::gpu::GpuCard;
 use intriage_case::{Fact, Quantity, Unit};
 use intriage_engines::host::DeviceKind;
-use intriage_engines::{BusPlace, DeviceReport, Gravity, Meaning, Reported, Xid, XidFault};
+use intriage_engines::{BusPlace, DeviceReport, Gravity, Reported, Xid, XidFault};
 
 use super::cards::read;
 use crate::causes::gpus::serves_alone;
 use crate::evidence::Evidence;
+use crate::lately::death;
 use crate::past::{past_time, undated};
 use crate::thresholds::Limit;
 use crate::weighing::Test;
@@ -213,7 +214,7 @@ fn is_above_a_card(e: &Evidence<'_>, device: BusPlace) -> bool {
 
 /// Whether the server answered throughout and nothing of it died.
 fn went_on(e: &Evidence<'_>) -> bool {
-    let died = e.observed.log.first(Meaning::EngineDied).is_some();
+    let died = death(e).is_some();
     !e.observed.times.is_empty() && e.observed.failed.is_empty() && !died && e.restarts() == 0
 }
 

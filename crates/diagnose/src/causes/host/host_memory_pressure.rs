@@ -8,6 +8,7 @@ use super::machine::{kernel, machine, stopped_impact};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::lately::{death, is_of_now};
 use crate::past::past;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
@@ -53,11 +54,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     let killed = host.as_ref().ok().and_then(|h| kills(h)).filter(|n| n.get() > 0.0);
     let stalled = host.as_ref().ok().and_then(|h| stalled(h)).unwrap_or(Ratio(0.0));
     let lost = Impact {
-        on: if e.observed.log.first(Meaning::EngineDied).is_some() {
-            ImpactOn::Availability
-        } else {
-            ImpactOn::Errors
-        },
+        on: if death(e).is_some() { ImpactOn::Availability } else { ImpactOn::Errors },
         share: Ratio(1.0),
         time: None,
         says: "what ran in it is lost".into(),
@@ -89,19 +86,21 @@ const SERVERS: [&str; 9] = [
 /// Kills in the log that hit the server: by its name, or because the server died or came back. A kernel's log reaches
 /// back for weeks, so a kill of something else says nothing of now.
 fn hits<'a>(e: &Evidence<'a>) -> impl Iterator<Item = &'a LogEvent> {
-    let died = e.observed.log.first(Meaning::EngineDied).is_some() || e.restarts() > 0;
+    let died = death(e).is_some() || e.restarts() > 0;
     let kills = e.observed.log.events.iter().filter(|event| event.meaning == Meaning::OomKilled);
     kills.filter(move |event| died || SERVERS.iter().any(|name| event.excerpt.contains(name)))
 }
 
 /// One of them that may belong to the window.
 fn told<'a>(e: &Evidence<'a>) -> Option<&'a LogEvent> {
-    hits(e).find(|event| past(e, event).is_none())
+    hits(e).find(|event| past(e, event).is_none() && is_of_now(e, event))
 }
 
 /// One that clearly does not, with its age.
 fn over(e: &Evidence<'_>) -> Option<String> {
-    hits(e).find_map(|event| Some(format!("the kernel killed for want of memory {}", past(e, event)?)))
+    let ended = |event| (!is_of_now(e, event)).then(|| "before the server was last started".to_owned());
+    let ago = |event| past(e, event).or_else(|| ended(event));
+    hits(e).find_map(|event| Some(format!("the kernel killed for want of memory {}", ago(event)?)))
 }
 
 /// Processes killed in the window in a serving process's own group. The groups above it count their other children's, too.
@@ -206,6 +205,17 @@ mod tests {
         // Weeks ago, something else.
         let other = "Memory cgroup out of memory: Killed process 77 (chromium) total-vm:45114472kB\n";
         assert_eq!(with(other).outcome, Outcome::CannotTell);
+    }
+
+    #[test]
+    fn a_kill_that_a_start_of_the_server_follows_is_over() {
+        let kill = "Out of memory: Killed process 4242 (VLLM::EngineCor) total-vm:203948572kB\n";
+        let start = "INFO vLLM API server version 0.28.0\nINFO:     Application startup complete.\n";
+        let with = |log: String| Given::vllm("0.28.0").gauge(RequestsRunning, 4.0).log(&log).judge(&CAUSE);
+        let over = with(format!("{start}{kill}{start}"));
+        assert_eq!(over.outcome, Outcome::CannotTell, "{over:#?}");
+        assert!(over.missing.join("").contains("before the server was last started"), "{:?}", over.missing);
+        assert_eq!(with(format!("{start}{start}{kill}")).outcome, Outcome::Confirmed);
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! Admitted requests outgrow the pool and are thrown back.
 
 use intriage_case::{Quantity, Ratio, Seconds, Signal, Unit};
-use intriage_engines::{Engine, LogEvent, Meaning, Setting};
+use intriage_engines::{Engine, LogEvent, Meaning, Setting, Told};
 
 use crate::causes::shared::{mean_context, pool_for, unknown};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::lately::is_of_now;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -143,10 +144,11 @@ fn lost_to_stalls(e: &Evidence<'_>) -> f64 {
 
 /// Preemptions the log tells of: lines, or the total that V0 counts up to in them.
 fn logged<'a>(e: &Evidence<'a>) -> Option<(f64, &'a LogEvent)> {
-    let told = e.observed.log.events.iter().filter(|event| event.meaning == Meaning::Preempted);
+    let all = e.observed.log.events.iter().filter(|event| event.meaning == Meaning::Preempted);
+    let told = all.filter(|event| is_of_now(e, event));
     let count = |event: &LogEvent| {
         let total = event.number.map_or(0.0, f64::from);
-        let retracted = event.number_behind("#retracted_reqs:").unwrap_or(0.0);
+        let retracted = event.told(Told::Retracted).unwrap_or(0.0);
         total.max(retracted).max(f64::from(event.count))
     };
     told.map(|event| (count(event), event)).max_by(|a, b| a.0.total_cmp(&b.0))

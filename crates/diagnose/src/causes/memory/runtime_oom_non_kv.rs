@@ -1,12 +1,13 @@
 //! GPU memory runs out while serving, outside the KV pool.
 
-use intriage_case::{Ratio, Signal};
-use intriage_engines::{Engine, LogEvent, Meaning, Setting};
+use intriage_case::{Bytes, Fact, Ratio, Signal};
+use intriage_engines::{Engine, LogEvent, Meaning, Setting, Told};
 
 use super::start::{has_served, held_by_another, log_fact, no_room, plain_fact, while_ready};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::lately::{is_death, lately};
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -88,7 +89,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 };
 
 fn judge(e: &Evidence<'_>) -> Judgement {
-    let Some(line) = e.observed.log.first(Meaning::GpuOutOfMemory) else {
+    let Some(line) = lately(e, Meaning::GpuOutOfMemory) else {
         return no_error(e);
     };
     let mut w = Weighing::new()
@@ -107,8 +108,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         let change = format!("--gpu-memory-utilization {fraction:.2} → {:.2}", fraction - GIVE_BACK);
         w = w.advise(change, "the KV pool shrinks by as much");
     }
-    let size =
-        asked_for(&line.excerpt).map_or("GPU memory".to_owned(), |size| format!("{size} of GPU memory"));
+    let size = asked_for(line).map_or("GPU memory".to_owned(), |size| format!("{size} of GPU memory"));
     w.conclude(
         format!("{size} outside the KV pool could not be had while serving, and the engine failed"),
         impact(e),
@@ -119,7 +119,10 @@ fn judge(e: &Evidence<'_>) -> Judgement {
 const GIVE_BACK: f64 = 0.03;
 
 fn no_error(e: &Evidence<'_>) -> Judgement {
-    let test = if e.observed.log.present {
+    let test = if let Some(earlier) = e.observed.log.first(Meaning::GpuOutOfMemory) {
+        let says = "the log's GPU out-of-memory error is of a process that was started again since";
+        Test::Fails(Fact { says: says.into(), ..log_fact(earlier) })
+    } else if e.observed.log.present {
         Test::Fails(plain_fact("the log has no GPU out-of-memory error", "server log"))
     } else if something_failed_in_window(e) {
         Test::Unknown("only the server's log tells whether GPU memory ran out: give --log".into())
@@ -131,9 +134,6 @@ fn no_error(e: &Evidence<'_>) -> Judgement {
 
 /// An error before the first answer belongs to the start.
 fn while_serving(e: &Evidence<'_>, line: &LogEvent) -> Test {
-    if line.excerpt.contains("warming up") {
-        return Test::Fails(log_fact(line));
-    }
     match while_ready(e, line) {
         Some(true) => return Test::Holds(plain_fact("the server had started before", "server log")),
         Some(false) => {
@@ -141,7 +141,7 @@ fn while_serving(e: &Evidence<'_>, line: &LogEvent) -> Test {
         }
         None => {}
     }
-    if has_served(e) {
+    if has_served(e, line) {
         return Test::Holds(plain_fact("requests had been served before", "access log or scrapes"));
     }
     Test::Unknown("whether anything was served before the error is not recorded".into())
@@ -150,8 +150,8 @@ fn while_serving(e: &Evidence<'_>, line: &LogEvent) -> Test {
 /// The server failed with it: scrapes, restarts, answers, or where nobody asked the engine's own last words.
 fn something_failed(e: &Evidence<'_>, line: &LogEvent) -> Test {
     if e.observed.times.is_empty() && e.observed.failed.is_empty() {
-        let mut died = e.observed.log.events.iter().filter(|l| l.meaning == Meaning::EngineDied);
-        return match died.find(|l| l.file == line.file) {
+        let mut died = e.observed.log.events.iter().filter(|l| is_death(l.meaning));
+        return match died.find(|l| l.is_beside(line) && l.starts_since == line.starts_since) {
             Some(death) if e.observed.log.ready_after(death).is_none() => Test::Holds(log_fact(death)),
             _ => Test::Unknown("whether the server failed with it: nothing was scraped".into()),
         };
@@ -218,7 +218,7 @@ fn pool_had_room(e: &Evidence<'_>) -> Test {
 }
 
 fn alone_on_the_gpu(e: &Evidence<'_>) -> Test {
-    let line = e.observed.log.first(Meaning::GpuOutOfMemory);
+    let line = lately(e, Meaning::GpuOutOfMemory);
     if let Some(held) = line.and_then(held_by_another).filter(|b| b.get() >= e.limit(Limit::ForeignMemory)) {
         return Test::Fails(plain_fact(format!("another process held {held} then"), "server log"));
     }
@@ -233,11 +233,9 @@ fn alone_on_the_gpu(e: &Evidence<'_>) -> Test {
     Test::when(most <= 1, plain_fact(says, "nvidia-smi -q"))
 }
 
-/// `Tried to allocate 3.91 GiB.` is `3.91 GiB`.
-fn asked_for(excerpt: &str) -> Option<&str> {
-    let (_, rest) = excerpt.split_once("Tried to allocate ")?;
-    let end = rest.find("iB")? + 2;
-    rest.get(..end)
+/// Memory that was wanted.
+fn asked_for(line: &LogEvent) -> Option<Bytes> {
+    line.told(Told::MemoryAsked).map(Bytes)
 }
 
 #[cfg(test)]
@@ -312,6 +310,22 @@ mod tests {
         assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
         assert_eq!(alone(&format!("{OOM}{death}{ready}")).outcome, Outcome::RuledOut);
         assert_eq!(alone(&format!("{ready}{OOM}")).outcome, Outcome::CannotTell);
+    }
+
+    #[test]
+    fn an_error_of_a_process_that_was_started_again_is_not_the_running_ones() {
+        let (start, ready) =
+            ("INFO vLLM API server version 0.28.0\n", "INFO:     Application startup complete.\n");
+        let death = "ERROR 02-03 10:05:20 [core.py:938] EngineCore encountered a fatal error.\n";
+        let failed = [start, ready, OOM, death].concat();
+        let clean = [start, ready].concat();
+        let alone = |log: &str| Given::vllm("0.28.0").without_scrapes().log(log).judge(&CAUSE);
+        let over = alone(&format!("{failed}{clean}"));
+        assert_eq!(over.outcome, Outcome::RuledOut, "{over:#?}");
+        assert!(over.against[0].says.contains("started again since"), "{:?}", over.against);
+        assert_eq!(alone(&format!("{clean}{failed}")).outcome, Outcome::Confirmed);
+        // On its way up again after the crash.
+        assert_eq!(alone(&format!("{failed}{start}")).outcome, Outcome::Confirmed);
     }
 
     #[test]

@@ -1,21 +1,25 @@
 //! What the log says about the memory at start.
 
 use intriage_case::{Bytes, Fact, Signal, Source};
-use intriage_engines::{LogEvent, Meaning};
+use intriage_engines::{LogEvent, Meaning, Told};
 
 use crate::evidence::Evidence;
-
-/// vLLM's words for memory that was gone before it loaded anything.
-const TAKEN: &str = "on startup is less than desired GPU memory utilization";
+use crate::lately::stops_starts;
 
 /// The start was refused because weights and workspace left no room for the KV pool.
 pub(super) fn no_room<'a>(e: &Evidence<'a>) -> Option<&'a LogEvent> {
-    e.observed.log.events.iter().find(|l| l.meaning == Meaning::NoRoomForKv && !l.excerpt.contains(TAKEN))
+    stopped_by(e, Meaning::NoRoomForKv)
 }
 
 /// The start was refused because somebody else already held the memory.
 pub(super) fn memory_taken<'a>(e: &Evidence<'a>) -> Option<&'a LogEvent> {
-    e.observed.log.events.iter().find(|l| l.meaning == Meaning::NoRoomForKv && l.excerpt.contains(TAKEN))
+    stopped_by(e, Meaning::MemoryTaken)
+}
+
+/// What ended a start, unless a later one may have been mended.
+pub(super) fn stopped_by<'a>(e: &Evidence<'a>, meaning: Meaning) -> Option<&'a LogEvent> {
+    let mut all = e.observed.log.events.iter().filter(|l| l.meaning == meaning);
+    all.find(|l| stops_starts(e, l))
 }
 
 /// Not one scrape could be read: whatever the log says is how things stand.
@@ -23,40 +27,27 @@ pub(super) fn does_not_answer(e: &Evidence<'_>) -> bool {
     e.observed.times.is_empty()
 }
 
-/// Requests were served, as far as metrics, the access log or the engine's own lines tell.
-pub(super) fn has_served(e: &Evidence<'_>) -> bool {
+/// Requests were served before this line, as far as metrics, the access log or the engine's own lines tell.
+pub(super) fn has_served(e: &Evidence<'_>, line: &LogEvent) -> bool {
     let log = &e.observed.log;
     let answered = log.answers.keys().any(|status| *status < 400);
-    let ran = log.signal(Signal::RequestsRunning).is_some_and(|s| s.known().any(|(_, n)| n > 0.0));
-    answered || ran || !e.busy().is_empty()
+    let ran = || log.signal(Signal::RequestsRunning).is_some_and(|s| s.known().any(|(_, n)| n > 0.0));
+    // Answers and figures of a log are those of its last process.
+    !e.busy().is_empty() || (!line.is_earlier() && (answered || ran()))
 }
 
 /// Whether a line was written while the server took requests; unknown where the log does not say when that began.
 pub(super) fn while_ready(e: &Evidence<'_>, line: &LogEvent) -> Option<bool> {
-    let ready = e.observed.log.first(Meaning::Ready).filter(|ready| ready.file == line.file)?;
-    // Started anew since, and not ready again.
-    let anew = ready.earlier && !line.earlier;
-    Some(line.is_after(ready) && !anew)
+    let mut said = e.observed.log.events.iter().filter(|l| l.meaning == Meaning::Ready && l.is_beside(line));
+    let first = said.clone().next()?;
+    // What another process said of itself is not this one's word.
+    let mine = said.find(|ready| ready.starts_since == line.starts_since).unwrap_or(first);
+    Some(line.is_after(mine) && mine.starts_since == line.starts_since)
 }
 
-/// Memory that another process held when PyTorch found none: `Process 9999 has 66.40 GiB memory in use`. Which one is its
-/// own it tells apart, outside of containers.
+/// Memory that another process held when there was none left.
 pub(super) fn held_by_another(line: &LogEvent) -> Option<Bytes> {
-    let (others, _) = line.message.split_once("this process has ")?;
-    let held = others.split("Process ").skip(1).filter_map(|part| memory_in_use(part.split_once(" has ")?.1));
-    held.max_by(|a, b| a.get().total_cmp(&b.get()))
-}
-
-/// `66.40 GiB memory in use` in bytes.
-fn memory_in_use(text: &str) -> Option<Bytes> {
-    let (size, _) = text.split_once(" memory in use")?;
-    let (number, unit) = size.split_once(' ')?;
-    let scale = match unit {
-        "GiB" => 1_073_741_824.0,
-        "MiB" => 1_048_576.0,
-        _ => return None,
-    };
-    Some(Bytes(number.parse::<f64>().ok()? * scale))
+    line.told(Told::MemoryOfAnother).map(Bytes)
 }
 
 /// A line of the log as a fact.

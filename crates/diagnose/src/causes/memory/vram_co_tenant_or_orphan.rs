@@ -2,13 +2,14 @@
 
 use intriage_case::gpu::GpuProcess;
 use intriage_case::{Bytes, Fact, Ratio};
-use intriage_engines::{Engine, LogEvent, Meaning};
+use intriage_engines::{Engine, LogEvent, Meaning, Told};
 
 use super::start::{does_not_answer, held_by_another, log_fact, memory_taken, plain_fact};
 use crate::causes::shared::{on_cpu, pool_is_full, queue_impact, queue_is_felt};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::lately::lately;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -129,7 +130,7 @@ fn strangers<'a>(e: &'a Evidence<'_>) -> Option<Vec<&'a GpuProcess>> {
 
 fn somebody_else(e: &Evidence<'_>) -> Test {
     if let Some(line) = memory_taken(e).filter(|_| does_not_answer(e)) {
-        let enough = taken_at_start(&line.excerpt).is_none_or(|b| b.get() >= e.limit(Limit::ForeignMemory));
+        let enough = taken_at_start(line).is_none_or(|b| b.get() >= e.limit(Limit::ForeignMemory));
         return Test::when(enough, log_fact(line));
     }
     if let Some((line, held)) = named_in_error(e) {
@@ -165,24 +166,19 @@ fn it_hurts(e: &Evidence<'_>) -> Test {
 
 /// An out-of-memory error that names a stranger of some size.
 fn named_in_error<'a>(e: &Evidence<'a>) -> Option<(&'a LogEvent, Bytes)> {
-    let line = e.observed.log.first(Meaning::GpuOutOfMemory).filter(|_| does_not_answer(e))?;
+    let line = lately(e, Meaning::GpuOutOfMemory).filter(|_| does_not_answer(e))?;
     let held = held_by_another(line).filter(|held| held.get() >= e.limit(Limit::ForeignMemory))?;
     Some((line, held))
 }
 
 fn foreign_bytes(e: &Evidence<'_>) -> Option<Bytes> {
     let listed = strangers(e).and_then(|s| s.first()?.memory).or(named_in_error(e).map(|(_, held)| held));
-    listed.or_else(|| taken_at_start(&memory_taken(e)?.excerpt))
+    listed.or_else(|| taken_at_start(memory_taken(e)?))
 }
 
-/// `Free memory on device cuda:0 (58.6/79.6 GiB) on startup …` misses 21 GiB.
-fn taken_at_start(excerpt: &str) -> Option<Bytes> {
-    const GIB: f64 = 1_073_741_824.0;
-    let (_, rest) = excerpt.split_once('(')?;
-    let (free, rest) = rest.split_once('/')?;
-    let (total, _) = rest.split_once(" GiB")?;
-    let (free, total): (f64, f64) = (free.trim().parse().ok()?, total.trim().parse().ok()?);
-    Some(Bytes((total - free) * GIB))
+/// Memory that was gone before anything was loaded.
+fn taken_at_start(line: &LogEvent) -> Option<Bytes> {
+    line.told(Told::MemoryGone).map(Bytes)
 }
 
 #[cfg(test)]
@@ -257,6 +253,20 @@ mod tests {
             "Process 9 has 310.00 MiB memory in use. Including non-PyTorch memory, this process has 78.50 GiB",
         );
         assert_eq!(small.outcome, Outcome::CannotTell);
+    }
+
+    #[test]
+    fn a_stranger_who_was_there_at_an_earlier_start_is_history() {
+        let (start, ready) =
+            ("INFO vLLM API server version 0.28.0\n", "INFO:     Application startup complete.\n");
+        let refusal = "ValueError: Free memory on device cuda:0 (58.6/79.6 GiB) on startup is less than desired GPU memory utilization (0.92, 73.2 GiB).\n";
+        let error = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 250.00 MiB. Process 9999 has 66.40 GiB memory in use. Including non-PyTorch memory, this process has 12.50 GiB memory in use.\n";
+        let alone = |log: &str| Given::vllm("0.28.0").without_scrapes().log(log).judge(&CAUSE).outcome;
+        for line in [refusal, error] {
+            let (failed, clean) = ([start, line].concat(), [start, ready].concat());
+            assert_eq!(alone(&format!("{failed}{clean}")), Outcome::CannotTell);
+            assert_eq!(alone(&format!("{clean}{failed}")), Outcome::Likely);
+        }
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! The weights leave too little memory for the KV pool.
 
 use intriage_case::{Bytes, Ratio, Requests, Signal, Source, Tokens};
-use intriage_engines::{Engine, LogEvent, Meaning, Setting};
+use intriage_engines::{Engine, LogEvent, Meaning, Setting, Told};
 
 use super::start::{
-    does_not_answer, has_served, held_by_another, log_fact, memory_taken, no_room, plain_fact, while_ready,
+    does_not_answer, has_served, held_by_another, log_fact, memory_taken, no_room, plain_fact, stopped_by,
+    while_ready,
 };
 use crate::causes::shared::{pool_is_full, queue_impact, queue_is_felt, requests_wait};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
@@ -141,7 +142,8 @@ fn judge_refused_start(e: &Evidence<'_>) -> Judgement {
     if let Some(taken) = memory_taken(e) {
         w = w.refuted_by(Test::Holds(log_fact(taken)));
     }
-    let ran_out = e.observed.log.first(Meaning::GpuOutOfMemory);
+    let warming_up = stopped_by(e, Meaning::WarmupOutOfMemory);
+    let ran_out = warming_up.or_else(|| stopped_by(e, Meaning::GpuOutOfMemory));
     if let Some(ready) = no_room(e).or(ran_out).and_then(|line| e.observed.log.ready_after(line)) {
         return w.requires(Test::Fails(log_fact(ready))).conclude("", down);
     }
@@ -149,7 +151,7 @@ fn judge_refused_start(e: &Evidence<'_>) -> Judgement {
         return advised(w.requires(Test::Holds(log_fact(line))), line)
             .conclude("the server did not start: the weights leave no room for the KV pool", down);
     }
-    match ran_out.filter(|line| !while_ready(e, line).unwrap_or_else(|| has_served(e))) {
+    match ran_out.filter(|line| !while_ready(e, line).unwrap_or_else(|| has_served(e, line))) {
         Some(line) if held_by_another(line).is_some_and(|b| b.get() >= e.limit(Limit::ForeignMemory)) => {
             w.requires(Test::Holds(log_fact(line))).refuted_by(Test::Holds(log_fact(line))).conclude("", down)
         }
@@ -169,11 +171,10 @@ fn judge_refused_start(e: &Evidence<'_>) -> Judgement {
 
 /// What the engine itself advises, first.
 fn advised(w: Weighing, line: &LogEvent) -> Weighing {
-    let fits = ["estimated maximum model length is ", "can be stored in KV cache ("];
-    if let Some(length) = fits.into_iter().find_map(|text| line.number_behind(text)) {
+    if let Some(length) = line.told(Told::ContextThatFits) {
         return w.advise(format!("--max-model-len {length:.0}, which fits"), "longer requests are refused");
     }
-    if line.message.contains("warming up sampler") {
+    if line.meaning == Meaning::WarmupOutOfMemory {
         return w
             .advise("lower --max-num-seqs: the sampler is tried with that many", "fewer requests at once");
     }
@@ -366,6 +367,27 @@ mod tests {
     fn a_start_that_was_refused_before_one_that_came_up_is_history() {
         let j = refused("ValueError: No available memory for the cache blocks.\nINFO:     Application startup complete.\n").judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::RuledOut, "{j:#?}");
+    }
+
+    #[test]
+    fn a_start_that_was_refused_counts_while_none_followed_or_all_that_did_are_refused() {
+        let start = "INFO vLLM API server version 0.28.0\n";
+        let clean = [start, "INFO:     Application startup complete.\n"].concat();
+        for line in [
+            "ValueError: No available memory for the cache blocks.\n",
+            "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n",
+        ] {
+            let failed = [start, line].concat();
+            let named = |log: &str| {
+                matches!(refused(log).judge(&CAUSE).outcome, Outcome::Confirmed | Outcome::Likely)
+            };
+            assert!(!named(&format!("{failed}{clean}")), "{line}");
+            assert!(named(&format!("{clean}{failed}")), "{line}");
+            // Perhaps mended, and not yet up.
+            assert!(!named(&format!("{failed}{start}")), "{line}");
+            // A loop, looked at while the next start is under way.
+            assert!(named(&format!("{failed}{failed}{start}")), "{line}");
+        }
     }
 
     #[test]

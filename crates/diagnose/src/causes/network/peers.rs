@@ -2,7 +2,7 @@
 
 use intriage_case::{Bytes, Fact, Source};
 use intriage_engines::host::{Acs, DeviceKind};
-use intriage_engines::{LogEvent, Meaning};
+use intriage_engines::{LogEvent, Meaning, Told};
 
 use crate::evidence::Evidence;
 use crate::thresholds::Limit;
@@ -48,7 +48,9 @@ pub(super) fn group_spoke(e: &Evidence<'_>) -> bool {
 
 /// Lines of an engine that hands KV caches to another one, however many GPUs each has.
 pub(super) fn hands_over(e: &Evidence<'_>) -> bool {
-    [Meaning::KvTransferTimed, Meaning::KvTransferRate].into_iter().any(|m| e.observed.log.first(m).is_some())
+    [Meaning::KvTransferTimed, Meaning::KvTransferRate]
+        .into_iter()
+        .any(|m| e.observed.log.of_running(m).is_some())
 }
 
 const FORBID: (&str, &str) = (
@@ -105,8 +107,8 @@ fn forbidden(e: &Evidence<'_>) -> Option<SlowWay> {
 
 /// A KV cache takes long to set off: UCX fell back to TCP.
 fn slow_transfer(e: &Evidence<'_>) -> Option<SlowWay> {
-    let event = e.observed.log.first(Meaning::KvTransferTimed)?;
-    let milliseconds = event.number_behind("xfer:").or_else(|| event.number_behind("write:"))?;
+    let event = e.observed.log.of_running(Meaning::KvTransferTimed)?;
+    let milliseconds = event.told(Told::TransferTime)?;
     let slow = milliseconds / 1000.0 > e.limit(Limit::SlowTransfer);
     slow.then(|| SlowWay {
         says: format!("a KV transfer takes {milliseconds:.0} ms to begin, as over TCP"),
@@ -117,8 +119,8 @@ fn slow_transfer(e: &Evidence<'_>) -> Option<SlowWay> {
 
 /// KV caches move at the pace of TCP. Small ones are slow over anything, so each must take long enough to be felt, too.
 fn slow_rate(e: &Evidence<'_>) -> Option<SlowWay> {
-    let event = e.observed.log.first(Meaning::KvTransferRate)?;
-    let each = event.number_behind("Avg xfer time (ms)=")?;
+    let event = e.observed.log.of_running(Meaning::KvTransferRate)?;
+    let each = event.told(Told::TransferEach)?;
     // Its megabytes have 1,048,576 bytes.
     let rate = Bytes(f64::from(event.number?) * 1_048_576.0);
     let slow = rate.get() < e.limit(Limit::SlowTransferRate) && each / 1000.0 > e.limit(Limit::SlowTransfer);

@@ -7,6 +7,7 @@ use super::between::seen;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::lately::{death, lately};
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -187,7 +188,7 @@ impl Race {
 
 /// A dead engine ends all streams at one moment.
 fn engine_died(e: &Evidence<'_>) -> Test {
-    if let Some(event) = e.observed.log.first(Meaning::EngineDied) {
+    if let Some(event) = death(e) {
         let mut fact = seen(format!("the log says: {}", event.excerpt), Ratio(1.0));
         fact.source = event.source();
         fact.value = None;
@@ -209,7 +210,7 @@ fn server_saw_it(e: &Evidence<'_>) -> Test {
             n,
         ));
     }
-    match e.observed.log.first(Meaning::RequestAborted) {
+    match lately(e, Meaning::RequestAborted) {
         Some(event) => {
             let mut fact = seen(format!("the log tells of {} aborted requests", event.count), Ratio(1.0));
             fact.source = event.source();

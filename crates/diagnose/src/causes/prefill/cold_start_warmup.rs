@@ -170,7 +170,7 @@ fn is_young(e: &Evidence<'_>) -> Test {
 }
 
 fn log_tells(e: &Evidence<'_>) -> Test {
-    match e.observed.log.first(Meaning::Compiling) {
+    match e.observed.log.of_running(Meaning::Compiling) {
         Some(event) => {
             let mut fact = e.derived(format!("the log says: {}", event.excerpt), Ratio(1.0), "log");
             fact.value = None;

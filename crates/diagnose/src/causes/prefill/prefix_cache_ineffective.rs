@@ -122,7 +122,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
 }
 
 fn is_lost_again_and_again(e: &Evidence<'_>) -> bool {
-    let lost = e.observed.log.first(Meaning::PrefixLost);
+    let lost = e.observed.log.of_running(Meaning::PrefixLost);
     lost.is_some_and(|event| f64::from(event.count) >= e.limit(Limit::PrefixLost))
 }
 
@@ -151,7 +151,7 @@ fn prompts_are_felt(e: &Evidence<'_>) -> Test {
 }
 
 fn caching_is_off(e: &Evidence<'_>) -> Test {
-    if let Some(event) = e.observed.log.first(Meaning::PrefixLost) {
+    if let Some(event) = e.observed.log.of_running(Meaning::PrefixLost) {
         let mut fact = e.setting_fact(Setting::PrefixCaching, format!("the log says: {}", event.excerpt));
         fact.source = event.source();
         return Test::Holds(fact);
@@ -232,6 +232,17 @@ mod tests {
         let j = off().judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
         assert!(j.confidence <= 0.7, "only the probe can tell whether prompts repeat");
+    }
+
+    #[test]
+    fn prompts_an_earlier_process_lost_are_not_the_running_ones() {
+        use intriage_engines::Engine;
+        let start = "load_model: loading model 'm.gguf'\n";
+        let lost =
+            "slot update_slots: forcing full prompt re-processing due to lack of cache data\n".repeat(20);
+        let given = Given::engine(Engine::LlamaCpp, "b10500").gauge(RequestsRunning, 1.0);
+        let told = |log: String| given.clone().log(&log).judge(&CAUSE).facts_for.len();
+        assert!(told(format!("{start}{start}{lost}")) > told(format!("{start}{lost}{start}")));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use intriage_engines::{Engine, LogEvent, Meaning, Setting};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::lately::is_death;
 use crate::silence::{Silence, longest_known};
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
@@ -110,7 +111,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
             w.requires(no_progress(e, silence.as_ref())).requires(requests_hang(e, silence.as_ref(), paused))
         }
     };
-    if let Some(event) = e.observed.log.first(Meaning::WorkerSilent) {
+    if let Some(event) = e.observed.log.of_running(Meaning::WorkerSilent) {
         w = w.supports(Test::Holds(log_fact(event, "the log says that a worker does not answer")));
     }
     let name = e.observed.engine_name();
@@ -235,7 +236,8 @@ fn asleep(e: &Evidence<'_>) -> Option<Fact> {
 
 /// Scrapes stopped, or the log tells of a death: a crash, not a stall.
 fn process_gone(e: &Evidence<'_>) -> Test {
-    if let Some(event) = e.observed.log.of_running(Meaning::EngineDied) {
+    let gone = e.observed.log.events.iter().find(|event| is_death(event.meaning) && !event.is_earlier());
+    if let Some(event) = gone {
         return Test::Holds(log_fact(event, "the log says that the engine died"));
     }
     let last = e.observed.times.last();

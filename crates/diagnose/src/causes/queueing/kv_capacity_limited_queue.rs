@@ -3,6 +3,7 @@
 use intriage_case::{Ratio, Requests, Signal, Tokens};
 use intriage_engines::{Engine, Setting};
 
+use super::by_lines::or_by_lines;
 use crate::causes::shared::{
     at_stated_cap, pool, pool_is_full, queue_impact, queue_is_felt, requests_wait, steps_are_full,
 };
@@ -110,7 +111,11 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 };
 
 fn judge(e: &Evidence<'_>) -> Judgement {
-    let mut w = Weighing::new()
+    or_by_lines(e, weigh)
+}
+
+fn weigh(e: &Evidence<'_>, w: Weighing) -> Judgement {
+    let mut w = w
         .requires(requests_wait(e))
         .requires(pool_is_full(e))
         .requires(queue_is_felt(e))

@@ -3,6 +3,7 @@
 use intriage_case::{ObjectiveMetric, Requests, Seconds, Signal};
 use intriage_engines::Engine;
 
+use super::by_lines::or_by_lines;
 use crate::causes::shared::{
     at_sequence_cap, cap_flag, pool_has_room, pool_is_full, queue_impact, queue_is_felt, requests_wait,
     sequence_cap, steps_are_full,
@@ -88,7 +89,11 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 };
 
 fn judge(e: &Evidence<'_>) -> Judgement {
-    let mut w = Weighing::new()
+    or_by_lines(e, weigh)
+}
+
+fn weigh(e: &Evidence<'_>, w: Weighing) -> Judgement {
+    let mut w = w
         .requires(requests_wait(e))
         .requires(at_sequence_cap(e))
         .requires(queue_is_felt(e))

@@ -1,6 +1,7 @@
 //! Requests wait before they run: which limit binds?
 
 mod burst_arrival_transient;
+mod by_lines;
 mod deferred_admission_stall;
 mod engine_stalled_not_admitting;
 mod head_of_line_blocking;
@@ -11,6 +12,7 @@ mod overconservative_admission;
 mod token_budget_limited_queue;
 
 pub(super) use burst_arrival_transient::arrivals;
+pub(crate) use by_lines::lines_show;
 
 use super::Cause;
 

@@ -78,6 +78,11 @@ pub(super) fn unwrap(raw: &str) -> Unwrapped<'_> {
 }
 
 impl Unwrapped<'_> {
+    /// Whether each line has a writer of its own.
+    pub(super) fn is_journal(&self) -> bool {
+        matches!(self.wrapping, Wrapping::JournalShort | Wrapping::JournalJson | Wrapping::JournalExport)
+    }
+
     /// When the line of this number was written, as the wrapping says. Ask in the order of the lines.
     pub(super) fn written_at(&mut self, number: u32) -> Option<Millis> {
         match self.wrapping {

@@ -9,6 +9,7 @@ use super::Xid;
 use crate::gpu::{Complaint, DeviceReport};
 use crate::log::calendar::{Calendar, Known};
 use crate::log::line::Line;
+use crate::log::prompts::is_in_prompt;
 use crate::log::scan::Scanner;
 use crate::log::stamp::{self, Stamp};
 use crate::log::wrapping::unwrap;
@@ -37,6 +38,9 @@ impl Xid {
             let text = std::mem::take(&mut unwrapped.text);
             SCANNER.lines(&text, |line: Line<'_>, _| {
                 let Some(said) = Complaint::in_line(line.text) else { return };
+                if !unwrapped.is_journal() && is_in_prompt(&text, line.text) {
+                    return;
+                }
                 let wrapped = unwrapped.written_at(line.number).map(Stamp::Full);
                 let stamp = wrapped.or_else(|| stamp::of_line(line.text));
                 let written = stamp.and_then(|stamp| calendar.written(stamp));
