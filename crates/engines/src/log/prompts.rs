@@ -55,27 +55,43 @@ static DUMPS: &[Dump] = &[
 
 /// Levels that begin a message of vLLM and of uvicorn.
 const LEVELS: [&str; 5] = ["INFO", "WARNING", "ERROR", "DEBUG", "CRITICAL"];
-/// How far back the beginning of a message is looked for, in bytes: the longest contexts have some millions.
-const FAR: usize = 8 << 20;
 
-/// Whether a line of this text, given as a part of it, belongs to a message that writes down a request or an answer.
-pub(super) fn is_in_prompt(text: &str, line: &str) -> bool {
-    if begins_message(line) {
-        return writes_down(line);
+/// Tells lines of one text that belong to a message that writes down a request or an answer. Asked for line after line it
+/// looks at no line twice, however many there are and however far back the message began.
+pub(super) struct Prompts<'a> {
+    text: &'a str,
+    /// Where the line asked for last begins, and what was answered.
+    asked: (usize, bool),
+}
+
+impl<'a> Prompts<'a> {
+    pub(super) const fn of(text: &'a str) -> Self {
+        Self { text, asked: (0, false) }
     }
-    let at = (line.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
-    let Some(before) = text.as_bytes().get(..at) else { return false };
-    let mut end = before.len();
-    while end > before.len().saturating_sub(FAR) {
-        let begin = memchr::memrchr(b'\n', &before[..end - 1]).map_or(0, |at| at + 1);
-        // Line ends are ASCII, so both places are between characters.
-        let earlier = &text[begin..end - 1];
-        if begins_message(earlier) {
-            return writes_down(earlier);
+
+    /// Whether this line, a part of the text and behind those asked for before, stands in a prompt.
+    pub(super) fn have(&mut self, line: &str) -> bool {
+        let at = (line.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
+        let answer = if begins_message(line) { writes_down(line) } else { self.message_before(at) };
+        self.asked = (at, answer);
+        answer
+    }
+
+    fn message_before(&self, at: usize) -> bool {
+        let (known, answer) = self.asked;
+        let Some(before) = self.text.as_bytes().get(..at) else { return false };
+        let mut end = before.len();
+        while end > known {
+            let begin = memchr::memrchr(b'\n', &before[..end - 1]).map_or(0, |at| at + 1);
+            // Line ends are ASCII, so both places are between characters.
+            let earlier = &self.text[begin..end - 1];
+            if begins_message(earlier) {
+                return writes_down(earlier);
+            }
+            end = begin;
         }
-        end = begin;
+        answer
     }
-    false
 }
 
 fn writes_down(line: &str) -> bool {
@@ -153,10 +169,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_survived(lines in prop::collection::vec("(INFO |\\[2025-|prompt: |é|\\PC){0,6}", 0..20), at in 0usize..20) {
+        fn what_was_asked_before_changes_no_answer(lines in prop::collection::vec("(INFO |\\[2025-|prompt: |é|\\PC){0,6}", 0..20), asked: u32) {
             let text = lines.join("\n");
-            if let Some(line) = text.split('\n').nth(at) {
-                let _ = is_in_prompt(&text, line);
+            let mut prompts = Prompts::of(&text);
+            for (i, line) in text.split('\n').enumerate() {
+                if asked & (1 << (i % 32)) != 0 {
+                    prop_assert_eq!(prompts.have(line), Prompts::of(&text).have(line), "line {}", i);
+                }
             }
         }
     }
