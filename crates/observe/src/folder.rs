@@ -69,7 +69,9 @@ pub enum OpenError {
         why: ManifestError,
     },
     /// Something else.
-    #[error("{0} is neither a folder of recordings nor a case file (a zip written by --save)")]
+    #[error(
+        "{0} is neither a folder of recordings nor a case file (a zip written by --save), nor is it named like a log (.log, .log.1, .log.gz)"
+    )]
     Other(PathBuf),
     /// A text no GPU tool printed.
     #[error(
@@ -94,12 +96,12 @@ pub struct Found {
     pub strays: Vec<String>,
 }
 
-/// Opens a folder of recordings or a case file.
+/// Opens a folder of recordings, a case file or a log.
 pub fn open(path: &Path) -> Result<Case, OpenError> {
     Ok(look_into(path)?.case)
 }
 
-/// Opens a folder of recordings or a case file, and tells what else is in it.
+/// Opens a folder of recordings, a case file or a log, and tells what else is in it.
 pub fn look_into(path: &Path) -> Result<Found, OpenError> {
     let kind = fs::metadata(path).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => OpenError::Missing(path.to_owned()),
@@ -112,10 +114,14 @@ pub fn look_into(path: &Path) -> Result<Found, OpenError> {
     if !kind.is_file() {
         return Err(OpenError::Other(path.to_owned()));
     }
-    let bytes = read_limited(path)?;
-    if bytes.is_empty() {
+    if kind.len() == 0 {
         return Err(OpenError::NoBytes(path.to_owned()));
     }
+    let name = name_of(path);
+    if name.ends_with(".log") || is_rotated(&name) {
+        return one_log(path, name);
+    }
+    let bytes = read_limited(path)?;
     if !file::looks_like_one(&bytes) {
         return Err(OpenError::Other(path.to_owned()));
     }
@@ -125,6 +131,20 @@ pub fn look_into(path: &Path) -> Result<Found, OpenError> {
         case.target = Target { name: name_of(path) };
     }
     Ok(Found { case, strays: opened.strays })
+}
+
+/// A log is a case of its own: often there is nothing else.
+fn one_log(path: &Path, name: String) -> Result<Found, OpenError> {
+    let failed = |why: String| OpenError::Io { path: path.to_owned(), why };
+    let limits = LogLimits { bytes: MAX_FILE as usize, time: None, since: Duration::ZERO };
+    let taken = LogSource::File(path.to_owned()).take(&limits).map_err(|why| failed(why.to_string()))?;
+    if let Some(why) = why_illegible(&taken.log.text) {
+        return Err(failed(why.to_string()));
+    }
+    let mut case = Case { target: Target { name }, ..Case::default() };
+    case.notes.extend(taken.cut.map(|cut| cut.to_string()));
+    case.add_log(taken.log);
+    Ok(Found { case, strays: Vec::new() })
 }
 
 fn name_of(path: &Path) -> String {

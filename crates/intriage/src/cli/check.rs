@@ -17,12 +17,13 @@ Examples:
   intriage check http://127.0.0.1:8000 --host --manifest /etc/systemd/system/vllm.service
   intriage check http://10.0.0.7:8000 --via https://llm.example
   intriage check incident.case --format json
+  intriage check vllm.log
   intriage check fixtures/recordings/vllm-h200-maxseqs4";
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// A URL (scraped over a window), a folder of recordings, or a saved case.
+    /// A URL (scraped over a window), a folder of recordings, a saved case, or a log.
     pub(crate) target: String,
     /// Time between scrapes of a URL, such as 1s or 500ms.
     #[arg(long, value_parser = duration, default_value = "1s")]

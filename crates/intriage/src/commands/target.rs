@@ -67,7 +67,7 @@ impl Subject<'_> {
         let opened = open(path).map_err(|why| match why {
             OpenError::Missing(path) => Failure::File {
                 path: path.display().to_string(),
-                why: "does not exist: give a URL, a folder of recordings or a case file".into(),
+                why: "does not exist: give a URL, a folder of recordings, a case file or a log".into(),
             },
             why => why.into(),
         });

@@ -31,6 +31,23 @@ fn a_folder_is_a_case_and_saves_as_one() {
 }
 
 #[test]
+fn a_log_is_a_case_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["vllm.log", "vllm.log.1"] {
+        fs::write(dir.path().join(name), "INFO ready\n").unwrap();
+        let case = open(&dir.path().join(name)).unwrap();
+        assert_eq!((case.target.name.as_str(), case.logs[0].text.as_str()), (name, "INFO ready\n"));
+    }
+    let refused = |name: &str, bytes: &[u8]| {
+        fs::write(dir.path().join(name), bytes).unwrap();
+        open(&dir.path().join(name)).unwrap_err().to_string()
+    };
+    assert!(refused("empty.log", b"").contains("empty"));
+    assert!(refused("packed.log.gz", b"\x1f\x8b\x08").contains("packed.log.gz: its gzip is damaged"));
+    assert!(refused("torn.log", &[0, 159, 146, 150].repeat(64)).contains("torn.log"));
+}
+
+#[test]
 fn nonsense_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let error = |p: &Path| open(p).unwrap_err().to_string();
