@@ -31,8 +31,11 @@ impl Below {
         let text = line.trim_end().trim_end_matches(',');
         match text.as_bytes().last()? {
             b':' => {
-                let name = text[..text.len() - 1].trim_start_matches([' ', '\t', '-']);
-                is_secret(bare_name(name)?).then(|| Self::Value { indent: indent(line) })
+                let quoted = text[..text.len() - 1].trim_start_matches([' ', '\t', '-']);
+                let name = bare_name(quoted)?;
+                // JSON's `"token":` has a text below it.
+                let text = quoted.ends_with('"') && named(name) == Some(Meaning::Text);
+                (text || is_secret(name)).then(|| Self::Value { indent: indent(line) })
             }
             b'[' => {
                 let name = text[..text.len() - 1].trim_end().trim_end_matches([':', '=']).trim();
@@ -182,6 +185,10 @@ mod tests {
             (
                 "{\n \"api_key\":\n   \"letmein\",\n \"n\": 1\n",
                 "{\n \"api_key\":\n   \"[redacted]\",\n \"n\": 1\n",
+            ),
+            (
+                "{\n \"token\":\n   \"letmein\",\n \"n\": 1\n",
+                "{\n \"token\":\n   \"[redacted]\",\n \"n\": 1\n",
             ),
             (
                 "a:\n  api_key: |-\n    let\n    mein\n  n: 1\n",

@@ -7,9 +7,11 @@ use crate::held;
 use crate::hits::{Hit, With, is_mask};
 use crate::looks;
 use crate::names::{self, Meaning};
+use crate::prefixes::{Own, own, own_text};
 use crate::records::Cut;
 use crate::rules::Part;
 use crate::scan::{Scope, rule_name};
+use crate::spoken::Spoken;
 use crate::yaml::{behind_marks, indent, is_block};
 
 /// What the lines before have begun.
@@ -26,6 +28,8 @@ pub(crate) enum Within {
     SecretsName,
     /// A value that stands below its name.
     Below(Below),
+    /// A prompt or an output that goes on in the lines behind it.
+    Spoken(Spoken),
     /// A value that a container's runtime cut.
     Cut(Cut),
     /// What a Kubernetes Secret holds.
@@ -82,7 +86,7 @@ fn headless_keys(text: &str) -> Vec<Range<usize>> {
         let last = text[..end].rfind('\n').map_or(0, |at| at + 1);
         let mut start = last;
         for line in text[..last].rsplit_terminator('\n').take(LONGEST_KEY) {
-            let body = line.trim();
+            let body = own_text(line).trim();
             if line.contains("-----BEGIN ") {
                 return None;
             }
@@ -104,6 +108,23 @@ impl Within {
     pub(crate) fn find(self, line: &str, hits: &mut Vec<Hit>) {
         match self {
             Self::Nothing => {}
+            // A runtime cuts lines wherever they are long, and knows of no text in them.
+            Self::Cut(cut) => cut.find(line, hits),
+            Self::TgiText if is_record(line) => {}
+            _ => {
+                let (own, before) = (own(line), hits.len());
+                self.find_in(own, own.of(line), hits);
+                for hit in &mut hits[before..] {
+                    (hit.start, hit.end) = (hit.start + own.start, hit.end + own.start);
+                }
+            }
+        }
+    }
+
+    /// The same in a program's own text.
+    fn find_in(self, own: Own, line: &str, hits: &mut Vec<Hit>) {
+        match self {
+            Self::Nothing | Self::Cut(_) => {}
             Self::PrivateKey => {
                 let part = line.find(END).map_or(line, |end| &line[..end]);
                 let body = part.trim();
@@ -116,7 +137,7 @@ impl Within {
                 }
             }
             Self::Below(below) => below.find(line, hits),
-            Self::Cut(cut) => cut.find(line, hits),
+            Self::Spoken(spoken) => spoken.find(own, line, hits),
             Self::Held => held::find(line, hits),
             Self::SecretsName => {
                 let value = line.trim_start().strip_prefix("value:").map_or("", str::trim);
@@ -129,7 +150,7 @@ impl Within {
             }
             Self::TgiText => {
                 let text = line.trim();
-                if !text.is_empty() && !is_record(line) {
+                if !text.is_empty() && !own.record {
                     let end = line.trim_end().len();
                     let with = With::Characters { quoted: false };
                     hits.push(Hit { start: end - text.len(), end, with, rule: "tgi-text" });
@@ -140,26 +161,32 @@ impl Within {
 
     /// What holds behind a line, judged by the line as it is written: so a second time gives the same.
     pub(crate) fn after(self, written: &str, scope: Scope) -> Self {
-        let text = written.trim();
+        let own = own(written);
+        let line = own.of(written);
+        let text = line.trim();
         let goes_on = match self {
             Self::Nothing | Self::Held => false,
             Self::Cut(cut) => cut.goes_on(written),
-            Self::Below(below) => match below.after(written) {
+            Self::Below(below) => match below.after(line) {
                 Some(open) => return Self::Below(open),
                 None => false,
             },
+            Self::Spoken(spoken) => match spoken.after(own, line) {
+                Some(open) => return Self::Spoken(open),
+                None => false,
+            },
             Self::SecretsName if is_open_value(text) => {
-                return Self::Below(Below::Block { indent: indent(written) });
+                return Self::Below(Below::Block { indent: indent(line) });
             }
             Self::SecretsName => text.is_empty() || text.starts_with('#'),
             Self::PrivateKey => {
-                !written.contains(END)
+                !line.contains(END)
                     && (text.is_empty()
                         || is_mask(text)
                         || is_body(text)
                         || last_word(text).is_some_and(|w| is_mask(w) || is_body(w)))
             }
-            Self::TgiText => !is_record(written),
+            Self::TgiText => !own.record && !is_record(written),
         };
         if goes_on {
             return self;
@@ -186,10 +213,12 @@ impl Within {
             Self::PrivateKey
         } else if !scope.keep_prompts && opens_text() == Some(true) {
             Self::TgiText
-        } else if let Some(below) = Below::opened(written, scope.keep_prompts) {
+        } else if let Some(below) = Below::opened(line, scope.keep_prompts) {
             Self::Below(below)
+        } else if let Some(cut) = Cut::opened(written) {
+            Self::Cut(cut)
         } else {
-            Cut::opened(written).map_or(Self::Nothing, Self::Cut)
+            Spoken::opened(own, line).filter(|_| !scope.keep_prompts).map_or(Self::Nothing, Self::Spoken)
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Records of container runtimes: a long line is cut into several, and a quote that is open goes on in the next.
 
 use crate::hits::{Hit, With, ends_in_mask, is_mask};
+use crate::prefixes::Own;
 use crate::values::Quote;
 
 /// How docker's log driver begins a record.
@@ -16,7 +17,7 @@ pub(crate) struct Cut {
 }
 
 /// One record: what of it is the program's own text.
-struct Record {
+pub(crate) struct Record {
     stream: u8,
     start: usize,
     end: usize,
@@ -57,7 +58,7 @@ impl Cut {
 
 impl Record {
     /// Reads `2026-11-16T07:40:21.1Z stderr P …` or `{"log":"…","stream":"stderr",…}`.
-    fn of(line: &str) -> Option<Self> {
+    pub(crate) fn of(line: &str) -> Option<Self> {
         if line.starts_with(DOCKER) {
             let end = docker_end(line)?;
             let content = &line[DOCKER.len()..end];
@@ -77,6 +78,13 @@ impl Record {
         let end = line.strip_suffix('\r').unwrap_or(line).len();
         Some(Self { stream: *stream, start, end, partial: *kind == b'P' })
             .filter(|record| record.start <= record.end)
+    }
+
+    /// The program's own text, without what ends its line.
+    pub(crate) fn own(&self, line: &str) -> Own {
+        let text = &line[self.start..self.end];
+        let end = if line.starts_with(DOCKER) { text.strip_suffix("\\n").unwrap_or(text) } else { text };
+        Own { start: self.start, end: self.start + end.len(), record: false }
     }
 }
 

@@ -31,6 +31,11 @@ impl Quote {
         self.mark
     }
 
+    /// Whether people write the same mark between two letters.
+    pub(crate) fn is_apostrophe(self) -> bool {
+        self.mark == b'\'' && self.backslashes == 0
+    }
+
     /// Whether JSON would quote like this.
     pub(crate) fn is_json(self) -> bool {
         self.mark == b'"' && self.backslashes == 0

@@ -1,0 +1,278 @@
+//! What stands before a program's own text in a line: the marks of runtimes, journals and loggers.
+
+use crate::records::Record;
+use crate::system_log;
+
+/// Most marks before one text: a runtime's, a journal's, a process's, a time's and a level's.
+const MOST: usize = 6;
+/// Longest mark in brackets, in bytes.
+const LONGEST: usize = 96;
+
+/// Levels as loggers write them.
+const LEVELS: [&str; 9] =
+    ["INFO", "WARNING", "WARN", "ERROR", "DEBUG", "TRACE", "CRITICAL", "FATAL", "NOTICE"];
+
+/// How a record begins that has no mark before it.
+const FIRST_WORDS: [&str; 20] = [
+    "slot ",
+    "srv ",
+    "que ",
+    "main: ",
+    "llama_",
+    "print_info:",
+    "load_",
+    "time=",
+    "level=",
+    "ts=",
+    "{\"timestamp",
+    "{\"level",
+    "{\"time",
+    "{\"ts",
+    "Traceback (most recent call last)",
+    "terminate called",
+    "Fatal Python error",
+    "CUDA error",
+    "NCCL ",
+    "Process ",
+];
+
+/// Where a program's own text stands in a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Own {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    /// Whether a logger's time or level stands before it: what follows without one belongs to it.
+    pub(crate) record: bool,
+}
+
+impl Own {
+    pub(crate) fn of<'a>(&self, line: &'a str) -> &'a str {
+        &line[self.start..self.end]
+    }
+}
+
+/// The program's own text of a line.
+pub(crate) fn own_text(line: &str) -> &str {
+    own(line).of(line)
+}
+
+/// Where a program's own text stands in a line, and whether a record begins with it.
+pub(crate) fn own(line: &str) -> Own {
+    let mut own = match Record::of(line) {
+        Some(record) => record.own(line),
+        None => Own { start: 0, end: line.len(), record: false },
+    };
+    for _ in 0..MOST {
+        let Some((length, record)) = mark(own.of(line), own.start > 0) else { break };
+        own.start += length;
+        own.record |= record;
+    }
+    own.record |= is_first(own.of(line));
+    own
+}
+
+/// The length of the mark a text begins with, and whether it is a record's.
+fn mark(text: &str, behind_another: bool) -> Option<(usize, bool)> {
+    // Colours before a mark are blanks here.
+    let bare = text.trim_start_matches(' ');
+    let blanks = text.len() - bare.len();
+    let found = match bare.as_bytes().first()? {
+        b'(' => Some((process(bare)?, false)),
+        b'[' if blanks == 0 => bracketed(bare),
+        b'0'..=b'9' if blanks == 0 => dated(bare),
+        b'-' | b'|' if blanks == 0 && behind_another => Some((fields(bare)?, true)),
+        b'<' if blanks == 0 => Some((system_log::length(bare)?, false)),
+        b'A'..=b'Z' | b'a'..=b'z' if blanks == 0 || behind_another => named(bare, blanks),
+        _ => None,
+    };
+    found.map(|(length, record)| (blanks + length, record))
+}
+
+/// `(APIServer pid=1) `, `(RayWorker pid=7, ip=10.0.0.7) `.
+fn process(text: &str) -> Option<usize> {
+    let inside = near(text).split_once(')')?.0;
+    inside.contains("pid=").then(|| with_blank(text, inside.len() + 1))
+}
+
+/// `[pod/vllm-0/server] `, `[rank0]: `, `[2026-11-16 07:40:20 TP0] `, `[core.py:12] `.
+fn bracketed(text: &str) -> Option<(usize, bool)> {
+    let (inside, rest) = near(text)[1..].split_once(']')?;
+    let closed = inside.len() + 2 + usize::from(rest.starts_with(':'));
+    let digits = inside.bytes().take_while(u8::is_ascii_digit).count();
+    let time = digits == 4 && inside[4..].starts_with('-') && inside.contains(':');
+    let code = inside.contains(".py:") && !inside.contains(' ');
+    let outer = inside.starts_with("pod/") || inside.starts_with("rank");
+    (time || code || outer).then(|| (with_blank(text, closed), time || code))
+}
+
+/// `2026-11-16T07:40:20.1Z `, as runtimes put it before every line; `2026-11-16 07:40:20,123 ` of a logger; llama.cpp's
+/// `16.15.202.152 I `.
+fn dated(text: &str) -> Option<(usize, bool)> {
+    if let Some(length) = system_log::length(text) {
+        return Some((length, false));
+    }
+    let (first, rest) = text.split_once(' ')?;
+    match first.as_bytes() {
+        [_, _, _, _, b'-', _, _, b'-', _, _, b'T', time @ ..] if system_log::is_clock(time) => {
+            Some((first.len() + 1, false))
+        }
+        [_, _, _, _, b'-' | b'/', _, _, b'-' | b'/', _, _] => {
+            let time = rest.split(' ').next().unwrap_or_default();
+            system_log::is_clock(time.as_bytes())
+                .then(|| (with_blank(text, first.len() + 1 + time.len()), true))
+        }
+        _ if first.matches('.').count() == 3 => {
+            let level = matches!(rest.as_bytes(), [b'I' | b'W' | b'E' | b'D' | b'T', b' ', ..]);
+            level.then_some((first.len() + 3, true))
+        }
+        _ => None,
+    }
+}
+
+/// Behind a time: `- root - INFO - `, or loguru's `| INFO     | vllm.x:run:12 - `.
+fn fields(text: &str) -> Option<usize> {
+    let near = near(text);
+    let mark = if near.starts_with("- ") { " - " } else { " | " };
+    let level = |part: &str| LEVELS.contains(&part.trim().trim_start_matches(['-', '|', ' ']));
+    let mut at = 0;
+    for (end, _) in near.match_indices(mark).take(3) {
+        if level(&near[at..end]) {
+            let behind = end + mark.len();
+            let module = near[behind..].find(" - ").filter(|_| mark == " | ");
+            return Some(module.map_or(behind, |length| behind + length + 3));
+        }
+        at = end + mark.len();
+    }
+    None
+}
+
+/// What begins with a letter: a journal's time and host, a level, glog's letter, the name of a container.
+fn named(text: &str, blanks: usize) -> Option<(usize, bool)> {
+    let word = text.bytes().take(LONGEST).take_while(|b| b.is_ascii_alphanumeric() || b"_.-".contains(b));
+    let length = word.count();
+    let (word, rest) = text.split_at(length);
+    if LEVELS.contains(&word) {
+        return level(rest).map(|behind| (length + behind, true));
+    }
+    if blanks > 0 {
+        return None;
+    }
+    if let [b'I' | b'W' | b'E' | b'F', digits @ ..] = word.as_bytes()
+        && digits.len() == 4
+        && digits.iter().all(u8::is_ascii_digit)
+        && system_log::is_clock(rest.trim_start().as_bytes())
+    {
+        return near(rest).find("] ").map(|end| (length + end + 2, true));
+    }
+    if word.len() == 3 {
+        return system_log::length(text).map(|length| (length, false));
+    }
+    let cell = rest.trim_start_matches(' ');
+    // docker compose puts one blank behind its line; where the text is empty editors take it away.
+    let behind = cell.strip_prefix('|').filter(|behind| behind.is_empty() || behind.starts_with(' '))?;
+    (cell.len() < rest.len()).then(|| (with_blank(text, text.len() - behind.len()), false))
+}
+
+/// The length of what follows a level and belongs to it: vLLM's ` 11-16 07:40:20 [core.py:12] `, uvicorn's `:     `,
+/// Python's `:root:`.
+fn level(rest: &str) -> Option<usize> {
+    if let [b' ', _, _, b'-', _, _, b' ', time @ ..] = rest.as_bytes()
+        && system_log::is_clock(time)
+    {
+        let clock = 7 + rest.as_bytes()[7..].iter().take_while(|byte| **byte != b' ').count();
+        let place = rest[clock..].strip_prefix(" [").and_then(|place| near(place).split_once("] "));
+        return Some(place.map_or_else(|| with_blank(rest, clock), |(place, _)| clock + 2 + place.len() + 2));
+    }
+    if let Some(behind) = rest.strip_prefix(':') {
+        let blanks = behind.bytes().take(5).take_while(|byte| *byte == b' ').count();
+        let name = behind.bytes().take(64).take_while(|b| b.is_ascii_alphanumeric() || b"_.".contains(b));
+        let name = name.count();
+        let named = blanks == 0 && name > 0 && behind[name..].starts_with(':');
+        return Some(1 + if named { name + 1 } else { blanks });
+    }
+    rest.starts_with(' ').then_some(1)
+}
+
+/// Whether a record begins that needs no mark: a word of llama.cpp's, a traceback, an error's name.
+fn is_first(text: &str) -> bool {
+    if FIRST_WORDS.iter().any(|word| text.starts_with(word)) {
+        return true;
+    }
+    let near = near(text);
+    let name = near.split(|c: char| !(c.is_ascii_alphanumeric() || c == '.' || c == '_')).next();
+    let name = name.unwrap_or_default();
+    let named = name.ends_with("Error") || name.ends_with("Exception") || name.ends_with("Warning");
+    named && near[name.len()..].starts_with(':') || near.contains("] NCCL ")
+}
+
+/// The beginning of a text, as far as a mark may reach.
+fn near(text: &str) -> &str {
+    &text[..text.floor_char_boundary(LONGEST)]
+}
+
+/// The length with the one blank behind it, where there is one.
+fn with_blank(text: &str, length: usize) -> usize {
+    length + usize::from(text[length..].starts_with(' '))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mark_of_runtimes_journals_and_loggers_is_told_from_the_text() {
+        for (mark, record) in [
+            ("", false),
+            ("(APIServer pid=1) INFO 11-16 07:40:20 [core.py:12] ", true),
+            ("(EngineCore_DP0 pid=12) ", false),
+            ("       (APIServer pid=6716)       INFO 11-15 02:47:32 [api.py:3] ", true),
+            ("2026-11-16T07:40:20.123Z ", false),
+            ("2026-11-16T07:40:20.123456789Z stderr F ", false),
+            ("2026-11-16T07:40:20.1Z stderr F INFO 11-16 07:40:20 [core.py:12] ", true),
+            ("vllm-1  | ", false),
+            ("vllm-1  | (APIServer pid=1) INFO:     ", true),
+            ("Nov 16 07:40:20 gpunode vllm[7]: ", false),
+            ("2026-11-16T07:40:20+0000 gpunode vllm[7]: ", false),
+            ("<34>Nov 16 07:40:20 gpunode kernel: ", false),
+            ("[pod/vllm-0/server] ", false),
+            ("[rank0]: ", false),
+            ("[2026-11-16 07:40:20 TP0] ", true),
+            ("2026-11-16 07:40:20,123 - root - INFO - ", true),
+            ("2026-11-16 07:40:20.123 | INFO     | vllm.x:run:12 - ", true),
+            ("2026-11-16T07:40:20.1Z  INFO ", true),
+            ("INFO:     ", true),
+            ("WARNING:root:", true),
+            ("16.15.202.152 I ", true),
+            ("I1116 07:40:20.123456       1 file.go:12] ", true),
+        ] {
+            for text in ["  password: |", "name: HF_TOKEN", "- name: x", "MIIEow", "    \"two\","] {
+                let line = [mark, text].concat();
+                let found = own(&line);
+                // Blanks behind a level with a colon are uvicorn's own.
+                assert_eq!(found.of(&line).trim_start(), text.trim_start(), "{line}");
+                assert_eq!(found.record, record, "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn docker_s_record_is_the_text_between_its_quotes() {
+        let line = "{\"log\":\"INFO 11-16 07:40:20 [a.py:1]   password: |\\n\",\"stream\":\"stderr\"}";
+        assert_eq!(own_text(line), "  password: |");
+    }
+
+    #[test]
+    fn what_only_looks_like_a_mark_is_text() {
+        for line in [
+            "password: |",
+            "(see pid 7) x",
+            "[1, 2]",
+            "INFORMATION x",
+            "| api_key | x |",
+            "I am 07:40:20",
+            "",
+        ] {
+            assert_eq!(own(line), Own { start: 0, end: line.len(), record: false }, "{line}");
+        }
+    }
+}
