@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::assigned::{self, Assigned};
 use crate::hits::Hit;
 use crate::names::{self, Meaning, Named};
+use crate::records::is_docker;
 use crate::rules::{Extent, Finds};
 use crate::scan::Scope;
 use crate::values::Quote;
@@ -171,6 +172,10 @@ fn separated(line: &str, start: usize, end: usize) -> Option<Assigned<'_>> {
     let json = closed.is_some_and(|(quote, _)| quote.is_json());
     let first = line[..start].trim_start_matches([' ', '\t', '-']).is_empty();
     let at = if by == By::Colon { anchored(line, blanks(at)) } else { blanks(at) };
+    // The end of the line in docker's record is no value.
+    if is_docker(line) && line[at..].starts_with("\\n\"") {
+        return None;
+    }
     Some(Assigned { name: "", first, at: wrapped(line, at), by, json, around })
 }
 

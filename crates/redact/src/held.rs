@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use memchr::memmem;
 
+use crate::colours;
 use crate::hits::{Hit, With};
 use crate::looks;
 use crate::prefixes::own_text;
@@ -21,7 +22,8 @@ pub(crate) fn blocks(text: &str) -> Vec<Range<usize>> {
     for at in memmem::find_iter(text.as_bytes(), b"Secret") {
         let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
         let end = text[at..].find('\n').map_or(text.len(), |length| at + length + 1);
-        let line = own_text(&text[start..end]);
+        let plain = colours::blank(&text[start..end]);
+        let line = own_text(&plain);
         let word: String =
             line.chars().filter(|c| !matches!(c, '"' | ',' | ' ' | '-' | '\n' | '\r')).collect();
         if word == "kind:Secret" {
@@ -42,7 +44,8 @@ fn first_line(text: &str, start: usize, depth: usize, line: &str) -> usize {
     }
     let mut first = start;
     for whole in text[..start].split_inclusive('\n').rev().take(MOST_LINES) {
-        let line = own_text(whole);
+        let plain = colours::blank(whole);
+        let line = own_text(&plain);
         let body = line.trim();
         if body == "---" || !body.is_empty() && indent(line) < depth || is_kind(body) && indent(line) == depth
         {
@@ -64,7 +67,8 @@ fn is_kind(body: &str) -> bool {
 fn held(text: &str, offset: usize, depth: usize, blocks: &mut Vec<Range<usize>>) {
     let (mut at, mut open, mut kinds) = (offset, None, 0);
     for (number, whole) in text.split_inclusive('\n').take(2 * MOST_LINES).enumerate() {
-        let line = own_text(whole);
+        let plain = colours::blank(whole);
+        let line = own_text(&plain);
         let body = line.trim();
         let deeper = body.is_empty() || line.len() - line.trim_start().len() >= depth && indent(line) > depth;
         if let Some(start) = open.filter(|_| !deeper) {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::below::Below;
+use crate::colours;
 use crate::held;
 use crate::hits::{Hit, With, is_mask};
 use crate::looks;
@@ -56,7 +57,8 @@ pub(crate) fn private_key(line: &str, at: usize, hits: &mut Vec<Hit>) -> usize {
     let length = rest.find(END).or_else(|| rest.find(['"', '\''])).unwrap_or(rest.len());
     let body = rest[..length].trim();
     let end = from + length;
-    if !body.is_empty() {
+    // In docker's record this is the line's end.
+    if !body.is_empty() && body != "\\n" {
         let start = from + rest[..length].len() - rest[..length].trim_start().len();
         let (end, rule) = (start + body.len(), rule_name(Part::PrivateKey));
         hits.push(Hit { start, end, with: With::Mask, rule });
@@ -86,7 +88,8 @@ fn headless_keys(text: &str) -> Vec<Range<usize>> {
         let last = text[..end].rfind('\n').map_or(0, |at| at + 1);
         let mut start = last;
         for line in text[..last].rsplit_terminator('\n').take(LONGEST_KEY) {
-            let body = own_text(line).trim();
+            let plain = colours::blank(line);
+            let body = own_text(&plain).trim();
             if line.contains("-----BEGIN ") {
                 return None;
             }
@@ -192,8 +195,8 @@ impl Within {
             return self;
         }
         let opens_key = || {
-            let at = written.rfind("-----BEGIN ")?;
-            let rest = &written[body_start(written, at)?..];
+            let at = line.rfind("-----BEGIN ")?;
+            let rest = &line[body_start(line, at)?..];
             let blank = rest.trim_matches(|c: char| c.is_whitespace() || c == '"' || c == '\'' || c == '|');
             Some(!rest.contains(END) && (blank.is_empty() || is_mask(blank)))
         };

@@ -82,7 +82,7 @@ fn mark(text: &str, behind_another: bool) -> Option<(usize, bool)> {
         b'0'..=b'9' if blanks == 0 => dated(bare),
         b'-' | b'|' if blanks == 0 && behind_another => Some((fields(bare)?, true)),
         b'<' if blanks == 0 => Some((system_log::length(bare)?, false)),
-        b'A'..=b'Z' | b'a'..=b'z' if blanks == 0 || behind_another => named(bare, blanks),
+        b'A'..=b'Z' | b'a'..=b'z' => named(bare, blanks, behind_another),
         _ => None,
     };
     found.map(|(length, record)| (blanks + length, record))
@@ -147,15 +147,21 @@ fn fields(text: &str) -> Option<usize> {
 }
 
 /// What begins with a letter: a journal's time and host, a level, glog's letter, the name of a container.
-fn named(text: &str, blanks: usize) -> Option<(usize, bool)> {
+fn named(text: &str, blanks: usize, behind_another: bool) -> Option<(usize, bool)> {
     let word = text.bytes().take(LONGEST).take_while(|b| b.is_ascii_alphanumeric() || b"_.-".contains(b));
     let length = word.count();
     let (word, rest) = text.split_at(length);
-    if LEVELS.contains(&word) {
+    let container = || {
+        let cell = rest.trim_start_matches(' ');
+        // docker compose puts one blank behind its line; where the text is empty editors take it away.
+        let behind = cell.strip_prefix('|').filter(|behind| behind.is_empty() || behind.starts_with(' '))?;
+        (cell.len() < rest.len()).then(|| (with_blank(text, text.len() - behind.len()), false))
+    };
+    if LEVELS.contains(&word) && (blanks == 0 || behind_another) {
         return level(rest).map(|behind| (length + behind, true));
     }
     if blanks > 0 {
-        return None;
+        return container();
     }
     if let [b'I' | b'W' | b'E' | b'F', digits @ ..] = word.as_bytes()
         && digits.len() == 4
@@ -164,13 +170,12 @@ fn named(text: &str, blanks: usize) -> Option<(usize, bool)> {
     {
         return near(rest).find("] ").map(|end| (length + end + 2, true));
     }
-    if word.len() == 3 {
-        return system_log::length(text).map(|length| (length, false));
+    if word.len() == 3
+        && let Some(length) = system_log::length(text)
+    {
+        return Some((length, false));
     }
-    let cell = rest.trim_start_matches(' ');
-    // docker compose puts one blank behind its line; where the text is empty editors take it away.
-    let behind = cell.strip_prefix('|').filter(|behind| behind.is_empty() || behind.starts_with(' '))?;
-    (cell.len() < rest.len()).then(|| (with_blank(text, text.len() - behind.len()), false))
+    container()
 }
 
 /// The length of what follows a level and belongs to it: vLLM's ` 11-16 07:40:20 [core.py:12] `, uvicorn's `:     `,
@@ -230,6 +235,7 @@ mod tests {
             ("2026-11-16T07:40:20.123456789Z stderr F ", false),
             ("2026-11-16T07:40:20.1Z stderr F INFO 11-16 07:40:20 [core.py:12] ", true),
             ("vllm-1  | ", false),
+            ("     vllm-1  |     ", false),
             ("vllm-1  | (APIServer pid=1) INFO:     ", true),
             ("Nov 16 07:40:20 gpunode vllm[7]: ", false),
             ("2026-11-16T07:40:20+0000 gpunode vllm[7]: ", false),

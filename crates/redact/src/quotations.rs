@@ -1,6 +1,6 @@
 //! Quoted texts in every quotation mark that people and languages have.
 
-use crate::records::docker_end;
+use crate::records::text_end;
 use crate::values::Quote;
 
 /// Marks that open and close a text and are no [`Quote`]; longer ones first.
@@ -27,7 +27,7 @@ pub(crate) fn quotation(line: &str, at: usize) -> Option<Quotation> {
     let rest = line.get(at..)?;
     if let Some((open, close)) = PAIRS.iter().find(|(open, _)| rest.starts_with(open)) {
         let start = at + open.len();
-        let end = docker_end(line).filter(|end| *end >= start).unwrap_or(line.len());
+        let end = text_end(line, start);
         let closed = line[start..end].find(close).map(|length| start + length);
         return Some(match closed {
             Some(end) => Quotation { start, end, next: end + close.len() },

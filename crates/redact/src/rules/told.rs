@@ -33,7 +33,7 @@ pub(super) const TOLD: &[Rule] = &[
         what: "tokens and keys in quotes before what was wrong with them",
         finds: shape_if(
             is_secret,
-            "token␣ key␣ jwt␣ credential␣ credentials␣",
+            "token␣' token␣\" token␣` token␣\\ key␣' key␣\" key␣` key␣\\ jwt␣' jwt␣\" credential␣' credential␣\" credentials␣' credentials␣\"",
             r#"(?i-u:token|(?:api|access|secret)[ _-]?key|key|jwt|credentials?)[ \t]+(?:\\*["'`])([^"'`\\\r\n]{1,512})\\*["'`] (?i-u:(?:has |is |was |are |were )?(?:expired|revoked|rejected|refused|denied|unauthorized|wrong|incorrect|invalid|not valid|not authorized|not accepted|no longer valid))"#,
         ),
         source: "common form",
