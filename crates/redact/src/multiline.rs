@@ -1,6 +1,9 @@
 //! What goes over several lines: private keys, and prompts that an engine logs as they came.
 
 use std::ops::Range;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 
 use crate::below::Below;
 use crate::colours;
@@ -8,7 +11,7 @@ use crate::held;
 use crate::hits::{Hit, With, is_mask};
 use crate::looks;
 use crate::names::{self, Meaning};
-use crate::prefixes::{Own, own, own_text};
+use crate::prefixes::{Own, own_text};
 use crate::records::Cut;
 use crate::rules::Part;
 use crate::scan::{Scope, rule_name};
@@ -49,6 +52,10 @@ pub(crate) fn told_later(text: &str) -> Vec<(Range<usize>, Within)> {
 }
 
 const END: &str = "-----END";
+
+/// Asked of every line.
+static BEGIN: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("-----BEGIN "));
+static TGI: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("text_generation_router"));
 
 /// Hides what is between the first and the last line of a key, as far as it stands in this line; says where that ends.
 pub(crate) fn private_key(line: &str, at: usize, hits: &mut Vec<Hit>) -> usize {
@@ -108,14 +115,14 @@ fn headless_keys(text: &str) -> Vec<Range<usize>> {
 
 impl Within {
     /// Adds what of this line belongs to what was begun.
-    pub(crate) fn find(self, line: &str, hits: &mut Vec<Hit>) {
+    pub(crate) fn find(self, line: &str, own: Own, hits: &mut Vec<Hit>) {
         match self {
             Self::Nothing => {}
             // A runtime cuts lines wherever they are long, and knows of no text in them.
             Self::Cut(cut) => cut.find(line, hits),
             Self::TgiText if is_record(line) => {}
             _ => {
-                let (own, before) = (own(line), hits.len());
+                let before = hits.len();
                 self.find_in(own, own.of(line), hits);
                 for hit in &mut hits[before..] {
                     (hit.start, hit.end) = (hit.start + own.start, hit.end + own.start);
@@ -163,8 +170,7 @@ impl Within {
     }
 
     /// What holds behind a line, judged by the line as it is written: so a second time gives the same.
-    pub(crate) fn after(self, written: &str, scope: Scope) -> Self {
-        let own = own(written);
+    pub(crate) fn after(self, written: &str, own: Own, scope: Scope) -> Self {
         let line = own.of(written);
         let text = line.trim();
         let goes_on = match self {
@@ -195,13 +201,14 @@ impl Within {
             return self;
         }
         let opens_key = || {
+            BEGIN.find(line.as_bytes())?;
             let at = line.rfind("-----BEGIN ")?;
             let rest = &line[body_start(line, at)?..];
             let blank = rest.trim_matches(|c: char| c.is_whitespace() || c == '"' || c == '\'' || c == '|');
             Some(!rest.contains(END) && (blank.is_empty() || is_mask(blank)))
         };
         let opens_text = || {
-            let (_, message) = written.split_once("text_generation_router")?;
+            let message = &written[TGI.find(written.as_bytes())? + TGI.needle().len()..];
             let at = message.find("Input: ").or_else(|| message.find("Output: "))?;
             Some(!message[..at].ends_with('"'))
         };

@@ -1,5 +1,7 @@
 //! What stands before a program's own text in a line: the marks of runtimes, journals and loggers.
 
+use memchr::memchr;
+
 use crate::records::Record;
 use crate::system_log;
 
@@ -41,13 +43,18 @@ const FIRST_WORDS: [&str; 20] = [
 pub(crate) struct Own {
     pub(crate) start: usize,
     pub(crate) end: usize,
-    /// Whether a logger's time or level stands before it: what follows without one belongs to it.
+    /// Whether a logger's time or level stands before it: lines that follow without one belong to it.
     pub(crate) record: bool,
 }
 
 impl Own {
     pub(crate) fn of<'a>(&self, line: &'a str) -> &'a str {
         &line[self.start..self.end]
+    }
+
+    /// Whether a record begins with this text of its own: behind a mark, or with a word that needs none.
+    pub(crate) fn begins_record(&self, text: &str) -> bool {
+        self.record || is_first(text)
     }
 }
 
@@ -56,7 +63,7 @@ pub(crate) fn own_text(line: &str) -> &str {
     own(line).of(line)
 }
 
-/// Where a program's own text stands in a line, and whether a record begins with it.
+/// Where a program's own text stands in a line. This is asked of every line.
 pub(crate) fn own(line: &str) -> Own {
     let mut own = match Record::of(line) {
         Some(record) => record.own(line),
@@ -67,15 +74,14 @@ pub(crate) fn own(line: &str) -> Own {
         own.start += length;
         own.record |= record;
     }
-    own.record |= is_first(own.of(line));
     own
 }
 
 /// The length of the mark a text begins with, and whether it is a record's.
 fn mark(text: &str, behind_another: bool) -> Option<(usize, bool)> {
     // Colours before a mark are blanks here.
-    let bare = text.trim_start_matches(' ');
-    let blanks = text.len() - bare.len();
+    let blanks = text.bytes().take_while(|byte| *byte == b' ').count();
+    let bare = &text[blanks..];
     let found = match bare.as_bytes().first()? {
         b'(' => Some((process(bare)?, false)),
         b'[' if blanks == 0 => bracketed(bare),
@@ -90,40 +96,48 @@ fn mark(text: &str, behind_another: bool) -> Option<(usize, bool)> {
 
 /// `(APIServer pid=1) `, `(RayWorker pid=7, ip=10.0.0.7) `.
 fn process(text: &str) -> Option<usize> {
-    let inside = near(text).split_once(')')?.0;
-    inside.contains("pid=").then(|| with_blank(text, inside.len() + 1))
+    let near = &text.as_bytes()[..text.len().min(LONGEST)];
+    let close = memchr(b')', near)?;
+    let sign = memchr(b'=', &near[..close])?;
+    near[..sign].ends_with(b"pid").then(|| with_blank(text, close + 1))
 }
 
 /// `[pod/vllm-0/server] `, `[rank0]: `, `[2026-11-16 07:40:20 TP0] `, `[core.py:12] `.
 fn bracketed(text: &str) -> Option<(usize, bool)> {
-    let (inside, rest) = near(text)[1..].split_once(']')?;
-    let closed = inside.len() + 2 + usize::from(rest.starts_with(':'));
-    let digits = inside.bytes().take_while(u8::is_ascii_digit).count();
-    let time = digits == 4 && inside[4..].starts_with('-') && inside.contains(':');
-    let code = inside.contains(".py:") && !inside.contains(' ');
-    let outer = inside.starts_with("pod/") || inside.starts_with("rank");
+    let close = memchr(b']', &text.as_bytes()[..text.len().min(LONGEST)])?;
+    let inside = &text.as_bytes()[1..close];
+    let closed = close + 1 + usize::from(text[close + 1..].starts_with(':'));
+    let digits = inside.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let colon = memchr(b':', inside);
+    let time = digits == 4 && inside.get(4) == Some(&b'-') && colon.is_some();
+    let code = colon.is_some_and(|colon| inside[..colon].ends_with(b".py")) && memchr(b' ', inside).is_none();
+    let outer = inside.starts_with(b"pod/") || inside.starts_with(b"rank");
     (time || code || outer).then(|| (with_blank(text, closed), time || code))
 }
 
 /// `2026-11-16T07:40:20.1Z `, as runtimes put it before every line; `2026-11-16 07:40:20,123 ` of a logger; llama.cpp's
 /// `16.15.202.152 I `.
 fn dated(text: &str) -> Option<(usize, bool)> {
+    let bytes = text.as_bytes();
+    let first = bytes.iter().take(LONGEST).take_while(|byte| **byte > b' ').count();
+    if !matches!(bytes, [_, _, _, _, b'-' | b'/', ..]) {
+        // llama.cpp's minutes, seconds, milliseconds and microseconds.
+        let level = matches!(bytes.get(first..), Some([b' ', b'I' | b'W' | b'E' | b'D' | b'T', b' ', ..]));
+        let dots = || bytes[..first].iter().filter(|byte| **byte == b'.').take(4).count();
+        return (level && dots() == 3).then_some((first + 3, true));
+    }
     if let Some(length) = system_log::length(text) {
         return Some((length, false));
     }
-    let (first, rest) = text.split_once(' ')?;
+    let (first, rest) = text.split_at_checked(first)?;
     match first.as_bytes() {
         [_, _, _, _, b'-', _, _, b'-', _, _, b'T', time @ ..] if system_log::is_clock(time) => {
-            Some((first.len() + 1, false))
+            Some((with_blank(text, first.len()), false))
         }
         [_, _, _, _, b'-' | b'/', _, _, b'-' | b'/', _, _] => {
-            let time = rest.split(' ').next().unwrap_or_default();
+            let time = rest.strip_prefix(' ')?.split(' ').next().unwrap_or_default();
             system_log::is_clock(time.as_bytes())
                 .then(|| (with_blank(text, first.len() + 1 + time.len()), true))
-        }
-        _ if first.matches('.').count() == 3 => {
-            let level = matches!(rest.as_bytes(), [b'I' | b'W' | b'E' | b'D' | b'T', b' ', ..]);
-            level.then_some((first.len() + 3, true))
         }
         _ => None,
     }
@@ -152,7 +166,7 @@ fn named(text: &str, blanks: usize, behind_another: bool) -> Option<(usize, bool
     let length = word.count();
     let (word, rest) = text.split_at(length);
     let container = || {
-        let cell = rest.trim_start_matches(' ');
+        let cell = &rest[rest.bytes().take_while(|byte| *byte == b' ').count()..];
         // docker compose puts one blank behind its line; where the text is empty editors take it away.
         let behind = cell.strip_prefix('|').filter(|behind| behind.is_empty() || behind.starts_with(' '))?;
         (cell.len() < rest.len()).then(|| (with_blank(text, text.len() - behind.len()), false))

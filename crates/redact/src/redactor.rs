@@ -9,6 +9,7 @@ use crate::hits::{self, Hit, MASK, With};
 use crate::known::Known;
 use crate::multiline::{self, Within};
 use crate::names::{Meaning, Named};
+use crate::prefixes::{self, Own};
 use crate::pseudonyms::{Kind, MapError, Pseudonyms};
 use crate::renaming::standing_in;
 use crate::rules::Extent;
@@ -173,8 +174,8 @@ impl Redactor {
             if let Some((_, what)) = told.peek().filter(|(at, _)| at.contains(&start)) {
                 within = *what;
             }
-            let changed = self.line(line, within, scope, extra, &mut hits);
-            within = within.after(&colours::blank(changed.as_deref().unwrap_or(line)), scope);
+            let (changed, own) = self.line(line, within, scope, extra, &mut hits);
+            within = within.after(&colours::blank(changed.as_deref().unwrap_or(line)), own, scope);
             if let Some(changed) = changed {
                 let written = written.get_or_insert_with(|| {
                     let mut before = String::with_capacity(text.len());
@@ -195,7 +196,7 @@ impl Redactor {
         self.keep_names && matches!(hit.with, With::Pseudonym(_))
     }
 
-    /// One line, looked at until nothing more is found.
+    /// One line, looked at until nothing more is found, and where its program's own text stands then.
     fn line(
         &self,
         line: &str,
@@ -203,29 +204,32 @@ impl Redactor {
         scope: Scope,
         extra: Extra,
         hits: &mut Vec<Hit>,
-    ) -> Option<String> {
+    ) -> (Option<String>, Own) {
         let mut changed: Option<String> = None;
         for _ in 0..LOOKS {
             let text = changed.as_deref().unwrap_or(line);
             let plain = colours::blank(text);
+            let own = prefixes::own(&plain);
             hits.clear();
-            within.find(&plain, hits);
+            within.find(&plain, own, hits);
             self.known.find(&plain, hits);
             extra(&plain, hits);
-            scan(&plain, scope, hits);
+            scan(&plain, own, scope, hits);
             hits.retain(|hit| !self.keeps(hit));
             if hits.is_empty() {
-                return changed;
+                return (changed, own);
             }
             let mut given = self.given();
-            let Some(next) = hits::replace(text, &plain, hits, &mut given.pseudonyms) else { return changed };
+            let Some(next) = hits::replace(text, &plain, hits, &mut given.pseudonyms) else {
+                return (changed, own);
+            };
             for hit in hits.iter() {
                 *given.found.entry(hit.rule).or_default() += 1;
                 given.again.extend(seen::worth(hit, &plain));
             }
             changed = Some(next);
         }
-        Some(MASK.to_owned())
+        (Some(MASK.to_owned()), prefixes::own(MASK))
     }
 
     /// What a name says of its value in JSON or a label, where every prompt's name is one.

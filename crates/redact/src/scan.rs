@@ -6,6 +6,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::Regex;
 
 use crate::hits::{Hit, With};
+use crate::prefixes::Own;
 use crate::rules::{Finds, NAME_NEEDLES, Part, RULES, Rule};
 use crate::{
     access_log, accounts, addresses, assignments, command_line, held, homes, hosts, multiline, prefixes,
@@ -25,13 +26,12 @@ pub(crate) struct Scope {
 }
 
 /// Adds what the rules find in a line.
-pub(crate) fn scan(line: &str, scope: Scope, hits: &mut Vec<Hit>) {
+pub(crate) fn scan(line: &str, own: Own, scope: Scope, hits: &mut Vec<Hit>) {
     addresses::find(line, hits);
     if scope.host_names {
         system_log::find(line, hits);
         access_log::find(line, hits);
     }
-    let own = prefixes::own(line);
     accounts::find(line, own, hits);
     let mut names = assignments::Names::new(line, own.start, scope);
     let mut texts = spoken::Texts::new(line, own);

@@ -28,14 +28,14 @@ impl Spoken {
         match Mark::ending_at(text, at) {
             Some(mark) => Some(Self::Quoted { mark, left: MOST_QUOTED }),
             // Without a logger's mark before it nobody knows where it ends.
-            None => (own.record && text[..at].ends_with([' ', '=', ':']))
+            None => (own.begins_record(written) && text[..at].ends_with([' ', '=', ':']))
                 .then_some(Self::Bare { left: MOST_BARE }),
         }
     }
 
     /// Adds what of this line belongs to it.
     pub(crate) fn find(self, own: Own, line: &str, hits: &mut Vec<Hit>) {
-        if own.record {
+        if own.begins_record(line) {
             return;
         }
         let end = match self {
@@ -53,7 +53,7 @@ impl Spoken {
     /// What is still open behind a line, as it is written.
     pub(crate) fn after(self, own: Own, written: &str) -> Option<Self> {
         match self {
-            _ if own.record => None,
+            _ if own.begins_record(written) => None,
             Self::Bare { left } => (left > 1).then(|| Self::Bare { left: left - 1 }),
             Self::Quoted { mark, left } => {
                 (left > 1 && mark.close(written).is_none()).then(|| Self::Quoted { mark, left: left - 1 })
