@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use memchr::memchr;
+
 use crate::hits::{self, Hit, MASK, With};
 use crate::known::Known;
 use crate::multiline::{self, Within};
@@ -163,7 +165,10 @@ impl Redactor {
         let mut within = Within::default();
         let mut hits = Vec::new();
         let mut start = 0;
-        let mut told = multiline::told_later(text).into_iter().peekable();
+        // A label or a description is one line: nothing follows that could tell of it, or be told by it.
+        let several = memchr(b'\n', text.as_bytes()).is_some();
+        let told = if several { multiline::told_later(text) } else { Vec::new() };
+        let mut told = told.into_iter().peekable();
         for whole in text.split_inclusive('\n') {
             let line = whole.strip_suffix('\n').unwrap_or(whole);
             while let Some((at, _)) = told.next_if(|(at, _)| at.end <= start) {
@@ -175,7 +180,9 @@ impl Redactor {
                 within = *what;
             }
             let (changed, own) = self.line(line, within, scope, extra, &mut hits);
-            within = within.after(&colours::blank(changed.as_deref().unwrap_or(line)), own, scope);
+            if several {
+                within = within.after(&colours::blank(changed.as_deref().unwrap_or(line)), own, scope);
+            }
             if let Some(changed) = changed {
                 let written = written.get_or_insert_with(|| {
                     let mut before = String::with_capacity(text.len());

@@ -9,8 +9,8 @@ use crate::hits::{Hit, With};
 use crate::prefixes::Own;
 use crate::rules::{Finds, NAME_NEEDLES, Part, RULES, Rule};
 use crate::{
-    access_log, accounts, addresses, assignments, command_line, held, homes, hosts, multiline, prefixes,
-    spoken, system_log, urls,
+    access_log, accounts, addresses, assignments, command_line, held, homes, hosts, multiline, spoken,
+    system_log, urls,
 };
 
 /// Room for what each shape remembers of a line; a test counts the shapes.
