@@ -22,7 +22,7 @@ pub(super) const TOLD: &[Rule] = &[
         finds: shape_if(
             is_secret,
             "wrong␣ invalid␣ incorrect␣ bad␣ expired␣ revoked␣ unknown␣ malformed␣ unauthorized␣ rejected␣",
-            r#"(?i-u:wrong|invalid|incorrect|bad|expired|revoked|unknown|malformed|unauthorized|rejected)[ \t]+(?i-u:(?:access|auth|bearer|api|refresh|session|bot|user|hf|huggingface|security|csrf|id) ?[_-]?)?(?i-u:token|api[ _-]?key|access[ _-]?key|secret[ _-]?key|secret|credentials?|jwt|signature|cookie)(?i-u: provided| given)?:?[ \t]+(?:\\*["'`])([^"'`\\\r\n]{1,512})\\*["'`]"#,
+            r#"(?i-u:wrong|invalid|incorrect|bad|expired|revoked|unknown|malformed|unauthorized|rejected)[ \t]+(?i-u:(?:access|auth|bearer|api|refresh|session|bot|user|hf|huggingface|security|csrf|id) ?[_-]?)?(?i-u:token|api[ _-]?key|access[ _-]?key|secret[ _-]?key|credentials?|jwt|signature|cookie)(?i-u: provided| given)?:?[ \t]+(?:\\*["'`])([^"'`\\\r\n]{1,512})\\*["'`]"#,
         ),
         source: "common form",
         hides: "401: invalid token \"«letmein»\", Invalid API key '«letmein2»', expired access token `«letmein3»`",
@@ -77,16 +77,12 @@ pub(super) const TOLD: &[Rule] = &[
     },
 ];
 
-/// A text that can be a secret, and no piece of a vocabulary, no sign of a grammar and no name of a setting.
+/// A text that can be a secret, and no piece of a vocabulary, no sign of a grammar and no name of a setting. Behind
+/// `secret` alone Kubernetes has a name.
 fn is_secret(value: &str) -> bool {
     let of_name = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
     let setting = value.contains('_') && value.bytes().all(of_name);
-    value.len() >= 3
-        && looks::text(value)
-        && !looks::empty(value)
-        && !setting
-        && !value.contains("|>")
-        && value != "hub"
+    value.len() >= 3 && looks::text(value) && !looks::empty(value) && !setting && !value.contains("|>")
 }
 
 /// Behind `password for root is`: no word about it.
