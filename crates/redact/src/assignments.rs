@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::assigned::{self, Assigned};
 use crate::hits::Hit;
 use crate::names::{self, Meaning, Named};
+use crate::records::is_docker;
 use crate::rules::{Extent, Finds};
 use crate::scan::Scope;
 use crate::values::Quote;
@@ -12,6 +13,8 @@ use crate::values::Quote;
 /// The names of one line, looked at from left to right.
 pub(crate) struct Names<'a> {
     line: &'a str,
+    /// Where the program's own text begins.
+    own: usize,
     scope: Scope,
     /// Up to here everything is looked at or hidden.
     done: usize,
@@ -22,8 +25,8 @@ pub(crate) struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    pub(crate) fn new(line: &'a str, scope: Scope) -> Self {
-        Self { line, scope, done: 0, marks: Vec::new(), pretty: false }
+    pub(crate) fn new(line: &'a str, own: usize, scope: Scope) -> Self {
+        Self { line, own, scope, done: 0, marks: Vec::new(), pretty: false }
     }
 
     /// Looks at the name around a place.
@@ -38,7 +41,7 @@ impl<'a> Names<'a> {
         let start = encoded_start(self.line, self.done, start);
         self.done = end;
         let name = unescaped(&self.line[start..end]);
-        self.pretty = is_pretty(self.line, start);
+        self.pretty = is_pretty(self.line, self.own, start);
         let Some(named) = self.meaning(start, &name) else { return };
         let Some(mut found) = separated(self.line, start, end) else { return };
         found.name = &name;
@@ -79,7 +82,11 @@ impl<'a> Names<'a> {
         if let Some((_, stands)) = self.marks.iter().find(|(known, _)| *known == mark) {
             return *stands;
         }
-        let stands = self.line.contains(mark);
+        let line = self.line;
+        let holds = |one: &str| {
+            if one.contains('␣') { line.contains(&one.replace('␣', " ")) } else { line.contains(one) }
+        };
+        let stands = mark.is_empty() || mark.split_ascii_whitespace().any(holds);
         self.marks.push((mark, stands));
         stands
     }
@@ -144,7 +151,9 @@ fn separated(line: &str, start: usize, end: usize) -> Option<Assigned<'_>> {
         // A pair of a header's name and value, as Python prints it, or a flag and its value in a list of words.
         [b',', ..]
             if closed.is_some()
-                && (bytes[start] == b'-' || line[..start - 1].trim_end_matches('b').ends_with('(')) =>
+                && (bytes[start] == b'-'
+                    || line[..start - 1].trim_end_matches('b').ends_with('(')
+                    || is_pair(line, start - 1, next + 1)) =>
         {
             at = next + 1;
             By::Comma
@@ -163,6 +172,10 @@ fn separated(line: &str, start: usize, end: usize) -> Option<Assigned<'_>> {
     let json = closed.is_some_and(|(quote, _)| quote.is_json());
     let first = line[..start].trim_start_matches([' ', '\t', '-']).is_empty();
     let at = if by == By::Colon { anchored(line, blanks(at)) } else { blanks(at) };
+    // The end of the line in docker's record is no value.
+    if is_docker(line) && line[at..].starts_with("\\n\"") {
+        return None;
+    }
     Some(Assigned { name: "", first, at: wrapped(line, at), by, json, around })
 }
 
@@ -195,9 +208,20 @@ fn unescaped(name: &str) -> Cow<'_, str> {
     Cow::Owned(name.replace("%5F", "_").replace("%5f", "_").replace("%2D", "-").replace("%2d", "-"))
 }
 
-/// Whether nothing but a quote stands before a name, as in JSON that is written over several lines.
-fn is_pretty(line: &str, start: usize) -> bool {
-    line[..start].strip_suffix('"').is_some_and(|before| before.bytes().all(|b| matches!(b, b' ' | b'\t')))
+/// Whether nothing but a quote stands before a name in the text from `own` on, as in JSON over several lines.
+fn is_pretty(line: &str, own: usize, start: usize) -> bool {
+    line.get(own..start)
+        .and_then(|before| before.strip_suffix('"'))
+        .is_some_and(|before| before.bytes().all(|b| matches!(b, b' ' | b'\t')))
+}
+
+/// Whether two quoted texts are all there is in a line, as Envoy writes headers: `'authorization', 'Bearer …'`.
+fn is_pair(line: &str, open: usize, behind: usize) -> bool {
+    let value = line.len() - line[behind..].trim_start_matches(' ').len();
+    let alone = |(quote, from): (Quote, usize)| line[quote.close(line, from).1..].trim_end().is_empty();
+    line[..open].trim_start().is_empty()
+        && line.as_bytes()[open] == b'\''
+        && Quote::open(line, value).is_some_and(alone)
 }
 
 /// The length of the line between two cells of a table, where one begins here.
@@ -233,6 +257,10 @@ fn anchored(line: &str, at: usize) -> usize {
 
 /// Behind `b`, `SecretStr(` and the like, where a quote follows.
 fn wrapped(line: &str, at: usize) -> usize {
+    // Go prints its headers with their type: `[]string{"…"}`.
+    if line[at..].starts_with("[]string{") {
+        return at + "[]string".len();
+    }
     let rest = &line.as_bytes()[at..];
     let letters = rest.iter().take(24).take_while(|byte| byte.is_ascii_alphabetic()).count();
     let behind = match rest.get(letters) {

@@ -22,6 +22,9 @@ pub(crate) enum Below {
     Lines(u16),
 }
 
+/// Quotes, and what stands before them in docker's records.
+const QUOTES: [char; 3] = ['"', '\'', '\\'];
+
 /// The row that hides a value below its name.
 const RULE: &str = "value-below";
 
@@ -31,8 +34,11 @@ impl Below {
         let text = line.trim_end().trim_end_matches(',');
         match text.as_bytes().last()? {
             b':' => {
-                let name = text[..text.len() - 1].trim_start_matches([' ', '\t', '-']);
-                is_secret(bare_name(name)?).then(|| Self::Value { indent: indent(line) })
+                let quoted = text[..text.len() - 1].trim_start_matches([' ', '\t', '-']);
+                let name = bare_name(quoted)?;
+                // JSON's `"token":` has a text below it.
+                let text = quoted.ends_with('"') && named(name) == Some(Meaning::Text);
+                (text || is_secret(name)).then(|| Self::Value { indent: indent(line) })
             }
             b'[' => {
                 let name = text[..text.len() - 1].trim_end().trim_end_matches([':', '=']).trim();
@@ -88,7 +94,7 @@ impl Below {
                 if !secret && numbers.bytes().all(|b| b.is_ascii_digit() || matches!(b, b' ' | b',')) {
                     return push(start, start + numbers.len(), With::Ids { quoted: true });
                 }
-                if body.starts_with(['"', '\'']) {
+                if body.starts_with(QUOTES) {
                     let with = if secret { With::Mask } else { With::Characters { quoted: false } };
                     for (from, to) in values::strings_in(line, start, end) {
                         push(from, to, with);
@@ -111,11 +117,12 @@ impl Below {
             Self::Lines(left) => (left > 1).then(|| Self::Lines(left - 1)),
             // What is no text ends it: objects in a list have names of their own.
             Self::List { .. } => {
-                let text = body.starts_with(['"', '\'', '['])
+                let text = body.starts_with(QUOTES)
+                    || body.starts_with('[')
                     || body.bytes().all(|b| b.is_ascii_digit() || b == b',');
                 (text && !body.ends_with(']'))
                     .then_some(self)
-                    .or_else(|| is_mask(body.trim_matches([',', '"'])).then_some(self))
+                    .or_else(|| is_mask(body.trim_matches([',', '"', '\\'])).then_some(self))
             }
         }
     }
@@ -144,7 +151,7 @@ fn list(name: &str, keep_prompts: bool) -> Option<Below> {
 
 /// A name, in quotes or without; `None` where it is more than a name.
 fn bare_name(text: &str) -> Option<&str> {
-    let name = text.trim_end().trim_matches(['"', '\'']);
+    let name = text.trim_end().trim_matches(QUOTES);
     let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b));
     is_name.then_some(name)
 }
@@ -153,13 +160,13 @@ fn bare_name(text: &str) -> Option<&str> {
 fn word(line: &str, start: usize, end: usize) -> (usize, usize) {
     let text = line[start..end].trim_end_matches(',');
     let inside = text.strip_prefix("- ").unwrap_or(text).trim_start();
-    let bare = inside.trim_start_matches(['"', '\'']);
-    let end = start + text.trim_end_matches(['"', '\'']).len();
+    let bare = inside.trim_start_matches(QUOTES);
+    let end = start + text.trim_end_matches(QUOTES).len();
     (start + text.len() - bare.len(), end.max(start + text.len() - bare.len()))
 }
 
 fn is_quoted(text: &str) -> bool {
-    let text = text.trim_end_matches(',');
+    let text = text.trim_end_matches(',').trim_start_matches('\\');
     text.len() > 1 && text.starts_with('"') && text.ends_with('"') && !text[1..text.len() - 1].contains('"')
 }
 
@@ -182,6 +189,10 @@ mod tests {
             (
                 "{\n \"api_key\":\n   \"letmein\",\n \"n\": 1\n",
                 "{\n \"api_key\":\n   \"[redacted]\",\n \"n\": 1\n",
+            ),
+            (
+                "{\n \"token\":\n   \"letmein\",\n \"n\": 1\n",
+                "{\n \"token\":\n   \"[redacted]\",\n \"n\": 1\n",
             ),
             (
                 "a:\n  api_key: |-\n    let\n    mein\n  n: 1\n",

@@ -29,6 +29,9 @@ pub(crate) fn redact(redactor: &Redactor, page: &[u8]) -> Vec<u8> {
         }
         for (name, from, to) in labels(line) {
             let value = &line[from..to];
+            if is_bound(name, value) {
+                continue;
+            }
             let changed = judged.entry((name, value)).or_insert_with(|| judge(redactor, name, value));
             if let Some(changed) = changed {
                 let written = written.get_or_insert_with(|| Vec::with_capacity(page.len()));
@@ -45,6 +48,12 @@ pub(crate) fn redact(redactor: &Redactor, page: &[u8]) -> Vec<u8> {
             written
         }
     }
+}
+
+/// Whether a label is the bound of a bucket or a quantile: most labels of a page are, and a number hides nobody.
+fn is_bound(name: &[u8], value: &[u8]) -> bool {
+    let number = |byte: &u8| byte.is_ascii_digit() || b".eE+-".contains(byte);
+    matches!(name, b"le" | b"quantile") && value.len() <= 24 && (value == b"+Inf" || value.iter().all(number))
 }
 
 /// What a metric's description must read, where it changes, and where that begins: behind the metric's name.
@@ -146,6 +155,12 @@ mod tests {
         let text =
             "a{model_name=\"acme.example.com\",lora_name=\"x.corp\",le=\"0.005\",version=\"3.12.3\"} 1\n";
         assert_eq!(page(text), text);
+    }
+
+    #[test]
+    fn a_bound_that_is_no_number_is_looked_at() {
+        let text = "a_bucket{le=\"0.005\"} 1\na_bucket{le=\"+Inf\"} 2\na_bucket{le=\"10.0.0.7:80\"} 3\n";
+        assert_eq!(page(text), text.replace("10.0.0.7", "ip-1"));
     }
 
     #[test]

@@ -4,8 +4,10 @@ use std::ops::Range;
 
 use memchr::memmem;
 
+use crate::colours;
 use crate::hits::{Hit, With};
 use crate::looks;
+use crate::prefixes::own_text;
 use crate::rules::Part;
 use crate::scan::rule_name;
 use crate::values::{self, Quote};
@@ -20,7 +22,8 @@ pub(crate) fn blocks(text: &str) -> Vec<Range<usize>> {
     for at in memmem::find_iter(text.as_bytes(), b"Secret") {
         let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
         let end = text[at..].find('\n').map_or(text.len(), |length| at + length + 1);
-        let line = &text[start..end];
+        let plain = colours::blank(&text[start..end]);
+        let line = own_text(&plain);
         let word: String =
             line.chars().filter(|c| !matches!(c, '"' | ',' | ' ' | '-' | '\n' | '\r')).collect();
         if word == "kind:Secret" {
@@ -40,13 +43,15 @@ fn first_line(text: &str, start: usize, depth: usize, line: &str) -> usize {
         return start;
     }
     let mut first = start;
-    for line in text[..start].split_inclusive('\n').rev().take(MOST_LINES) {
+    for whole in text[..start].split_inclusive('\n').rev().take(MOST_LINES) {
+        let plain = colours::blank(whole);
+        let line = own_text(&plain);
         let body = line.trim();
         if body == "---" || !body.is_empty() && indent(line) < depth || is_kind(body) && indent(line) == depth
         {
             break;
         }
-        first -= line.len();
+        first -= whole.len();
         if body.starts_with("- ") && indent(line) == depth {
             break;
         }
@@ -61,7 +66,9 @@ fn is_kind(body: &str) -> bool {
 /// Adds the blocks below `data:` and `stringData:` of an object.
 fn held(text: &str, offset: usize, depth: usize, blocks: &mut Vec<Range<usize>>) {
     let (mut at, mut open, mut kinds) = (offset, None, 0);
-    for (number, line) in text.split_inclusive('\n').take(2 * MOST_LINES).enumerate() {
+    for (number, whole) in text.split_inclusive('\n').take(2 * MOST_LINES).enumerate() {
+        let plain = colours::blank(whole);
+        let line = own_text(&plain);
         let body = line.trim();
         let deeper = body.is_empty() || line.len() - line.trim_start().len() >= depth && indent(line) > depth;
         if let Some(start) = open.filter(|_| !deeper) {
@@ -79,9 +86,9 @@ fn held(text: &str, offset: usize, depth: usize, blocks: &mut Vec<Range<usize>>)
             && matches!(name.trim_matches(['"', ':']), "data" | "stringData")
             && name.ends_with(':')
         {
-            open = Some(at + line.len());
+            open = Some(at + whole.len());
         }
-        at += line.len();
+        at += whole.len();
     }
     blocks.extend(open.map(|start| start..at));
 }
@@ -89,8 +96,12 @@ fn held(text: &str, offset: usize, depth: usize, blocks: &mut Vec<Range<usize>>)
 /// Adds what a line of such a block holds: what stands behind its name, or all of it.
 pub(crate) fn find(line: &str, hits: &mut Vec<Hit>) {
     let end = line.trim_end().trim_end_matches(',').len();
+    // YAML may write a name as `? name`, and its value in the next line as `: value`.
+    if line.trim_start().starts_with("? ") {
+        return;
+    }
     let from = match line.find(':') {
-        Some(colon) if is_key(&line[..colon]) => colon + 1,
+        Some(colon) if is_key(&line[..colon]) || line[..colon].trim().is_empty() => colon + 1,
         _ => line.len() - line.trim_start().len(),
     };
     let value = line.get(from..end).unwrap_or_default().trim_start_matches(' ');
@@ -157,6 +168,10 @@ mod tests {
             (
                 "items:\n- data:\n    a: b1\n  kind: Secret\n- kind: ConfigMap\n  data:\n    SEQS: eight\n",
                 "items:\n- data:\n    a: [redacted]\n  kind: Secret\n- kind: ConfigMap\n  data:\n    SEQS: eight\n",
+            ),
+            (
+                "kind: Secret\nstringData:\n  ? complex\n  : let\n  m: let\n    mein\n",
+                "kind: Secret\nstringData:\n  ? complex\n  : [redacted]\n  m: [redacted]\n    [redacted]\n",
             ),
             (
                 "applied {\"data\":{\"foo\":\"bGV0\"},\"kind\":\"Secret\",\"metadata\":{\"name\":\"hub\"}}",

@@ -67,23 +67,40 @@ fn in_authority(before: &str) -> bool {
 /// Looks at the name behind `/home/` and the like.
 pub(crate) fn home(line: &str, from: usize, hits: &mut Vec<Hit>) {
     let folder = &line[..from];
-    let cased = ["/home/", "/Users/", "\\Users\\", "/var/mail/", "/var/spool/mail/"];
-    if !cased.iter().any(|known| folder.ends_with(known)) {
+    let cased = ["/home/", "/Users/", "/var/mail/", "/var/spool/mail/", "\\/home\\/", "\\home\\"];
+    // Windows and escapes know no case.
+    let any_case = ["\\users\\", "%2fhome%2f", "%5cusers%5c"];
+    let ends = |known: &&str| {
+        folder.len() >= known.len()
+            && folder.as_bytes()[folder.len() - known.len()..].eq_ignore_ascii_case(known.as_bytes())
+    };
+    if !cased.iter().any(|known| folder.ends_with(known)) && !any_case.iter().any(ends) {
         return;
     }
+    let windows = folder.ends_with('\\') && !folder.ends_with("home\\");
     // In JSON a backslash is two.
     let start = from + line.as_bytes()[from..].iter().take(6).take_while(|byte| **byte == b'\\').count();
     let allowed = |byte: &&u8| byte.is_ascii_alphanumeric() || b"._-+".contains(*byte) || **byte >= 0x80;
     let bytes = &line.as_bytes()[start..];
-    let end = start + bytes.iter().take_while(allowed).count();
+    let mut end = start + bytes.iter().take_while(allowed).count();
+    if windows {
+        // A name of two words is one up to the next backslash.
+        let word = |byte: &&u8| allowed(byte) || **byte == b' ';
+        let whole = bytes.iter().take(LONGEST).take_while(word).count();
+        if bytes.get(whole) == Some(&b'\\') && whole > 0 {
+            end = start + whole;
+        }
+    }
     let name = line[start..end].trim_end_matches('.');
     let is_folder = matches!(line.as_bytes().get(end), Some(b'/' | b'\\'));
     let a_file = !is_folder && name.rsplit_once('.').is_some_and(|(_, last)| is_file(last) || last == "html");
     if name.is_empty() || name.len() > LONGEST || a_file || name == "Shared" {
         return;
     }
-    let (end, with) = (start + name.len(), With::Pseudonym(Kind::User));
-    hits.push(Hit { start, end, with, rule: rule_name(Part::Home) });
+    // Behind an escape's letters a pseudonym would be no word of its own.
+    let escaped = folder.ends_with(|c: char| c.is_ascii_alphanumeric());
+    let with = if escaped { With::Mask } else { With::Pseudonym(Kind::User) };
+    hits.push(Hit { start, end: start + name.len(), with, rule: rule_name(Part::Home) });
 }
 
 #[cfg(test)]

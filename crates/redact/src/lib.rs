@@ -16,6 +16,7 @@
 //! No files, no sockets, no clock here.
 
 mod access_log;
+mod accounts;
 mod addresses;
 mod assigned;
 mod assignments;
@@ -35,14 +36,17 @@ mod known;
 mod looks;
 mod multiline;
 mod names;
+mod prefixes;
 mod prompts;
 mod pseudonyms;
+mod quotations;
 mod records;
 mod redactor;
 mod renaming;
 mod rules;
 mod scan;
 mod seen;
+mod spoken;
 mod system_log;
 mod trade;
 mod unify;

@@ -1,15 +1,21 @@
 //! What goes over several lines: private keys, and prompts that an engine logs as they came.
 
 use std::ops::Range;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 
 use crate::below::Below;
+use crate::colours;
 use crate::held;
 use crate::hits::{Hit, With, is_mask};
 use crate::looks;
 use crate::names::{self, Meaning};
+use crate::prefixes::{Own, own_text};
 use crate::records::Cut;
 use crate::rules::Part;
 use crate::scan::{Scope, rule_name};
+use crate::spoken::Spoken;
 use crate::yaml::{behind_marks, indent, is_block};
 
 /// What the lines before have begun.
@@ -26,6 +32,8 @@ pub(crate) enum Within {
     SecretsName,
     /// A value that stands below its name.
     Below(Below),
+    /// A prompt or an output that goes on in the lines behind it.
+    Spoken(Spoken),
     /// A value that a container's runtime cut.
     Cut(Cut),
     /// What a Kubernetes Secret holds.
@@ -45,6 +53,10 @@ pub(crate) fn told_later(text: &str) -> Vec<(Range<usize>, Within)> {
 
 const END: &str = "-----END";
 
+/// Asked of every line.
+static BEGIN: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("-----BEGIN "));
+static TGI: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("text_generation_router"));
+
 /// Hides what is between the first and the last line of a key, as far as it stands in this line; says where that ends.
 pub(crate) fn private_key(line: &str, at: usize, hits: &mut Vec<Hit>) -> usize {
     let Some(from) = body_start(line, at) else { return at + 1 };
@@ -52,7 +64,8 @@ pub(crate) fn private_key(line: &str, at: usize, hits: &mut Vec<Hit>) -> usize {
     let length = rest.find(END).or_else(|| rest.find(['"', '\''])).unwrap_or(rest.len());
     let body = rest[..length].trim();
     let end = from + length;
-    if !body.is_empty() {
+    // In docker's record this is the line's end.
+    if !body.is_empty() && body != "\\n" {
         let start = from + rest[..length].len() - rest[..length].trim_start().len();
         let (end, rule) = (start + body.len(), rule_name(Part::PrivateKey));
         hits.push(Hit { start, end, with: With::Mask, rule });
@@ -82,7 +95,8 @@ fn headless_keys(text: &str) -> Vec<Range<usize>> {
         let last = text[..end].rfind('\n').map_or(0, |at| at + 1);
         let mut start = last;
         for line in text[..last].rsplit_terminator('\n').take(LONGEST_KEY) {
-            let body = line.trim();
+            let plain = colours::blank(line);
+            let body = own_text(&plain).trim();
             if line.contains("-----BEGIN ") {
                 return None;
             }
@@ -101,9 +115,26 @@ fn headless_keys(text: &str) -> Vec<Range<usize>> {
 
 impl Within {
     /// Adds what of this line belongs to what was begun.
-    pub(crate) fn find(self, line: &str, hits: &mut Vec<Hit>) {
+    pub(crate) fn find(self, line: &str, own: Own, hits: &mut Vec<Hit>) {
         match self {
             Self::Nothing => {}
+            // A runtime cuts lines wherever they are long, and knows of no text in them.
+            Self::Cut(cut) => cut.find(line, hits),
+            Self::TgiText if is_record(line) => {}
+            _ => {
+                let before = hits.len();
+                self.find_in(own, own.of(line), hits);
+                for hit in &mut hits[before..] {
+                    (hit.start, hit.end) = (hit.start + own.start, hit.end + own.start);
+                }
+            }
+        }
+    }
+
+    /// The same in a program's own text.
+    fn find_in(self, own: Own, line: &str, hits: &mut Vec<Hit>) {
+        match self {
+            Self::Nothing | Self::Cut(_) => {}
             Self::PrivateKey => {
                 let part = line.find(END).map_or(line, |end| &line[..end]);
                 let body = part.trim();
@@ -116,7 +147,7 @@ impl Within {
                 }
             }
             Self::Below(below) => below.find(line, hits),
-            Self::Cut(cut) => cut.find(line, hits),
+            Self::Spoken(spoken) => spoken.find(own, line, hits),
             Self::Held => held::find(line, hits),
             Self::SecretsName => {
                 let value = line.trim_start().strip_prefix("value:").map_or("", str::trim);
@@ -129,7 +160,7 @@ impl Within {
             }
             Self::TgiText => {
                 let text = line.trim();
-                if !text.is_empty() && !is_record(line) {
+                if !text.is_empty() && !own.record {
                     let end = line.trim_end().len();
                     let with = With::Characters { quoted: false };
                     hits.push(Hit { start: end - text.len(), end, with, rule: "tgi-text" });
@@ -139,39 +170,45 @@ impl Within {
     }
 
     /// What holds behind a line, judged by the line as it is written: so a second time gives the same.
-    pub(crate) fn after(self, written: &str, scope: Scope) -> Self {
-        let text = written.trim();
+    pub(crate) fn after(self, written: &str, own: Own, scope: Scope) -> Self {
+        let line = own.of(written);
+        let text = line.trim();
         let goes_on = match self {
             Self::Nothing | Self::Held => false,
             Self::Cut(cut) => cut.goes_on(written),
-            Self::Below(below) => match below.after(written) {
+            Self::Below(below) => match below.after(line) {
                 Some(open) => return Self::Below(open),
                 None => false,
             },
+            Self::Spoken(spoken) => match spoken.after(own, line) {
+                Some(open) => return Self::Spoken(open),
+                None => false,
+            },
             Self::SecretsName if is_open_value(text) => {
-                return Self::Below(Below::Block { indent: indent(written) });
+                return Self::Below(Below::Block { indent: indent(line) });
             }
             Self::SecretsName => text.is_empty() || text.starts_with('#'),
             Self::PrivateKey => {
-                !written.contains(END)
+                !line.contains(END)
                     && (text.is_empty()
                         || is_mask(text)
                         || is_body(text)
                         || last_word(text).is_some_and(|w| is_mask(w) || is_body(w)))
             }
-            Self::TgiText => !is_record(written),
+            Self::TgiText => !own.record && !is_record(written),
         };
         if goes_on {
             return self;
         }
         let opens_key = || {
-            let at = written.rfind("-----BEGIN ")?;
-            let rest = &written[body_start(written, at)?..];
+            BEGIN.find(line.as_bytes())?;
+            let at = line.rfind("-----BEGIN ")?;
+            let rest = &line[body_start(line, at)?..];
             let blank = rest.trim_matches(|c: char| c.is_whitespace() || c == '"' || c == '\'' || c == '|');
             Some(!rest.contains(END) && (blank.is_empty() || is_mask(blank)))
         };
         let opens_text = || {
-            let (_, message) = written.split_once("text_generation_router")?;
+            let message = &written[TGI.find(written.as_bytes())? + TGI.needle().len()..];
             let at = message.find("Input: ").or_else(|| message.find("Output: "))?;
             Some(!message[..at].ends_with('"'))
         };
@@ -186,10 +223,12 @@ impl Within {
             Self::PrivateKey
         } else if !scope.keep_prompts && opens_text() == Some(true) {
             Self::TgiText
-        } else if let Some(below) = Below::opened(written, scope.keep_prompts) {
+        } else if let Some(below) = Below::opened(line, scope.keep_prompts) {
             Self::Below(below)
+        } else if let Some(cut) = Cut::opened(written) {
+            Self::Cut(cut)
         } else {
-            Cut::opened(written).map_or(Self::Nothing, Self::Cut)
+            Spoken::opened(own, line).filter(|_| !scope.keep_prompts).map_or(Self::Nothing, Self::Spoken)
         }
     }
 }

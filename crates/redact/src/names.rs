@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::LazyLock;
+
+use memchr::memrchr;
 
 use crate::rules::{Extent, Finds, RULES, Rule};
 
@@ -51,12 +54,13 @@ pub(crate) fn meaning(name: &str, mut takes: impl FnMut(Meaning) -> bool) -> Opt
         return None;
     }
     // `password2` is a password, too.
-    if let Some(named) =
-        parts_of(&name).find_map(|part| TABLE.parts.get(part.trim_end_matches(|c: char| c.is_ascii_digit())))
-    {
-        return Some(*named);
+    let part = |part: &str| TABLE.parts.get(part.trim_end_matches(|c: char| c.is_ascii_digit()));
+    // Most names are one word.
+    let last = memrchr(b'_', name.as_bytes()).map_or(&*name, |at| &name[at + 1..]);
+    let named = if last.len() == name.len() { part(&name) } else { parts_of(&name).find_map(part) };
+    if named.is_some() {
+        return named.copied();
     }
-    let last = name.rsplit('_').next().unwrap_or_default();
     let named = TABLE.last.get(last)?;
     if matches!(named.rule.finds, Finds::Last { .. }) && name.trim_start_matches('_').len() == last.len() {
         return None;
@@ -98,8 +102,9 @@ fn is_about(name: &str) -> bool {
         "expires", "ttl", "policy", "required", "enabled", "manager", "size", "age", "version", "sock",
         "mode", "method", "scheme", "ref", "refs",
     ];
+    let last = memrchr(b'_', name.as_bytes()).map_or(name, |at| &name[at + 1..]);
     // Kubernetes' imagePullSecrets are names, too.
-    name.rsplit('_').next().is_some_and(|last| ABOUT.contains(&last)) || name.ends_with("pull_secrets")
+    ABOUT.contains(&last) || name.ends_with("pull_secrets")
 }
 
 /// In lower case, words apart by `_`: `apiKey` is `api_key`.
@@ -119,11 +124,31 @@ fn words(name: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
+/// What is known by a name. The names are ours, so nobody can choose them to collide, and a plain sum is enough.
+type ByName<T> = HashMap<&'static str, T, BuildHasherDefault<Sum>>;
+
+/// FNV-1a over the bytes.
+#[derive(Default)]
+struct Sum(u64);
+
+impl Hasher for Sum {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        // The map goes by the upper bits, too.
+        self.0 ^ (self.0 << 32)
+    }
+}
+
 /// The rows of [`RULES`] that go by a name.
 struct Table {
-    exact: HashMap<&'static str, Vec<Named>>,
-    parts: HashMap<&'static str, Named>,
-    last: HashMap<&'static str, Named>,
+    exact: ByName<Vec<Named>>,
+    parts: ByName<Named>,
+    last: ByName<Named>,
     benign: Vec<&'static str>,
 }
 
@@ -136,8 +161,12 @@ impl Table {
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
-    let mut table =
-        Table { exact: HashMap::new(), parts: HashMap::new(), last: HashMap::new(), benign: Vec::new() };
+    let mut table = Table {
+        exact: ByName::default(),
+        parts: ByName::default(),
+        last: ByName::default(),
+        benign: Vec::new(),
+    };
     for rule in RULES {
         match rule.finds {
             Finds::Secret { names, extent } => {

@@ -4,6 +4,7 @@ use crate::assigned::Assigned;
 use crate::assignments::By;
 use crate::hits::{Hit, With};
 use crate::names::is_variable;
+use crate::quotations::quotation;
 use crate::rules::Extent;
 use crate::values::{self, Quote};
 
@@ -34,6 +35,10 @@ pub(crate) fn find(
     let mut at = at;
     loop {
         let Written { start, end, with, next } = text_or_list(line, at, found.json)?;
+        if extent == Extent::Listed && line[start..end].contains('{') && !line[..start].ends_with(['"', '\''])
+        {
+            return None;
+        }
         if start < end {
             hits.push(Hit { start, end, with, rule });
         }
@@ -54,9 +59,9 @@ struct Written {
 }
 
 fn text_or_list(line: &str, at: usize, json: bool) -> Option<Written> {
-    if let Some((quote, start)) = Quote::open(line, at) {
-        let (end, next) = quote.close(line, start);
-        return Some(Written { start, end, with: With::Characters { quoted: false }, next });
+    if let Some(quoted) = quotation(line, at) {
+        let with = With::Characters { quoted: false };
+        return Some(Written { start: quoted.start, end: quoted.end, with, next: quoted.next });
     }
     let bytes = line.as_bytes();
     if !matches!(bytes.get(at)?, b'[' | b'{') {

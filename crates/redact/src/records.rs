@@ -1,6 +1,7 @@
 //! Records of container runtimes: a long line is cut into several, and a quote that is open goes on in the next.
 
 use crate::hits::{Hit, With, ends_in_mask, is_mask};
+use crate::prefixes::Own;
 use crate::values::Quote;
 
 /// How docker's log driver begins a record.
@@ -16,7 +17,7 @@ pub(crate) struct Cut {
 }
 
 /// One record: what of it is the program's own text.
-struct Record {
+pub(crate) struct Record {
     stream: u8,
     start: usize,
     end: usize,
@@ -57,8 +58,8 @@ impl Cut {
 
 impl Record {
     /// Reads `2026-11-16T07:40:21.1Z stderr P …` or `{"log":"…","stream":"stderr",…}`.
-    fn of(line: &str) -> Option<Self> {
-        if line.starts_with(DOCKER) {
+    pub(crate) fn of(line: &str) -> Option<Self> {
+        if is_docker(line) {
             let end = docker_end(line)?;
             let content = &line[DOCKER.len()..end];
             let stream = line[end..].split_once("\"stream\":\"std")?.1.bytes().next()?;
@@ -78,10 +79,28 @@ impl Record {
         Some(Self { stream: *stream, start, end, partial: *kind == b'P' })
             .filter(|record| record.start <= record.end)
     }
+
+    /// The program's own text, without what ends its line.
+    pub(crate) fn own(&self, line: &str) -> Own {
+        let text = &line[self.start..self.end];
+        let end = if is_docker(line) { text.strip_suffix("\\n").unwrap_or(text) } else { text };
+        Own { start: self.start, end: self.start + end.len(), record: false }
+    }
+}
+
+/// Whether this is a record of docker's log driver.
+pub(crate) fn is_docker(line: &str) -> bool {
+    line.starts_with(DOCKER)
+}
+
+/// Where a program's text ends behind a place: at the line's end, or where docker's record has its own.
+pub(crate) fn text_end(line: &str, from: usize) -> usize {
+    let Some(end) = docker_end(line).filter(|end| *end >= from) else { return line.len() };
+    line[from..end].strip_suffix("\\n").map_or(end, |text| from + text.len())
 }
 
 /// Where the text of docker's record ends; `None` where this is none.
-pub(crate) fn docker_end(line: &str) -> Option<usize> {
+fn docker_end(line: &str) -> Option<usize> {
     let text = line.strip_prefix(DOCKER)?;
     let mut escaped = false;
     let end = text.bytes().position(|byte| match byte {

@@ -5,10 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use memchr::memchr;
+
 use crate::hits::{self, Hit, MASK, With};
 use crate::known::Known;
 use crate::multiline::{self, Within};
 use crate::names::{Meaning, Named};
+use crate::prefixes::{self, Own};
 use crate::pseudonyms::{Kind, MapError, Pseudonyms};
 use crate::renaming::standing_in;
 use crate::rules::Extent;
@@ -162,7 +165,10 @@ impl Redactor {
         let mut within = Within::default();
         let mut hits = Vec::new();
         let mut start = 0;
-        let mut told = multiline::told_later(text).into_iter().peekable();
+        // A label or a description is one line: nothing follows that could tell of it, or be told by it.
+        let several = memchr(b'\n', text.as_bytes()).is_some();
+        let told = if several { multiline::told_later(text) } else { Vec::new() };
+        let mut told = told.into_iter().peekable();
         for whole in text.split_inclusive('\n') {
             let line = whole.strip_suffix('\n').unwrap_or(whole);
             while let Some((at, _)) = told.next_if(|(at, _)| at.end <= start) {
@@ -173,8 +179,10 @@ impl Redactor {
             if let Some((_, what)) = told.peek().filter(|(at, _)| at.contains(&start)) {
                 within = *what;
             }
-            let changed = self.line(line, within, scope, extra, &mut hits);
-            within = within.after(&colours::blank(changed.as_deref().unwrap_or(line)), scope);
+            let (changed, own) = self.line(line, within, scope, extra, &mut hits);
+            if several {
+                within = within.after(&colours::blank(changed.as_deref().unwrap_or(line)), own, scope);
+            }
             if let Some(changed) = changed {
                 let written = written.get_or_insert_with(|| {
                     let mut before = String::with_capacity(text.len());
@@ -195,7 +203,7 @@ impl Redactor {
         self.keep_names && matches!(hit.with, With::Pseudonym(_))
     }
 
-    /// One line, looked at until nothing more is found.
+    /// One line, looked at until nothing more is found, and where its program's own text stands then.
     fn line(
         &self,
         line: &str,
@@ -203,29 +211,32 @@ impl Redactor {
         scope: Scope,
         extra: Extra,
         hits: &mut Vec<Hit>,
-    ) -> Option<String> {
+    ) -> (Option<String>, Own) {
         let mut changed: Option<String> = None;
         for _ in 0..LOOKS {
             let text = changed.as_deref().unwrap_or(line);
             let plain = colours::blank(text);
+            let own = prefixes::own(&plain);
             hits.clear();
-            within.find(&plain, hits);
+            within.find(&plain, own, hits);
             self.known.find(&plain, hits);
             extra(&plain, hits);
-            scan(&plain, scope, hits);
+            scan(&plain, own, scope, hits);
             hits.retain(|hit| !self.keeps(hit));
             if hits.is_empty() {
-                return changed;
+                return (changed, own);
             }
             let mut given = self.given();
-            let Some(next) = hits::replace(text, &plain, hits, &mut given.pseudonyms) else { return changed };
+            let Some(next) = hits::replace(text, &plain, hits, &mut given.pseudonyms) else {
+                return (changed, own);
+            };
             for hit in hits.iter() {
                 *given.found.entry(hit.rule).or_default() += 1;
                 given.again.extend(seen::worth(hit, &plain));
             }
             changed = Some(next);
         }
-        Some(MASK.to_owned())
+        (Some(MASK.to_owned()), prefixes::own(MASK))
     }
 
     /// What a name says of its value in JSON or a label, where every prompt's name is one.

@@ -1,6 +1,8 @@
 //! What is looked for: one row a rule, in a table for each kind.
 
+mod accounts;
 mod forms;
+mod headers;
 mod names;
 mod owners;
 mod plain_text;
@@ -8,7 +10,9 @@ mod prompts;
 mod sessions;
 mod several_lines;
 mod shells;
+mod spoken;
 mod system_log;
+mod told;
 mod unreached;
 mod vendors;
 
@@ -17,13 +21,17 @@ use crate::homes::is_user;
 use crate::pseudonyms::Kind;
 
 /// The tables, in the order in which rules are tried.
-const TABLES: [&[Rule]; 11] = [
+const TABLES: [&[Rule]; 15] = [
     vendors::VENDORS,
     forms::FORMS,
     names::NAMES,
+    headers::HEADERS,
     prompts::PROMPTS,
+    spoken::SPOKEN,
     owners::OWNERS,
     plain_text::PLAIN_TEXT,
+    told::TOLD,
+    accounts::ACCOUNTS,
     system_log::SYSTEM_LOG,
     sessions::SESSIONS,
     shells::SHELLS,
@@ -68,7 +76,7 @@ impl Rule {
     }
 }
 
-/// How a row finds its own. Names, words and needles are apart by blanks; a blank in a needle is written `␣`.
+/// How a row finds its own. Names, words, marks and needles are apart by blanks; a blank in one is written `␣`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Finds {
     /// By its shape: the pattern holds from a needle on, and its group, else all of it, passes the check and is hidden.
@@ -85,7 +93,7 @@ pub(crate) enum Finds {
     HostField { names: &'static str },
     /// By the name of a field that holds a user.
     UserField { names: &'static str },
-    /// By the name of a field that holds a prompt or an output, on lines with the mark.
+    /// By the name of a field that holds a prompt or an output, on lines with one of the marks; none stands for all.
     Prompt { names: &'static str, mark: &'static str, extent: Extent },
     /// By code of its own, wherever a needle stands.
     Structure { needles: &'static str, part: Part },
@@ -98,6 +106,8 @@ pub(crate) enum Extent {
     Value,
     /// The same; a flag of this name takes several words.
     Several,
+    /// A quoted text, or a list of texts; objects in a list have names of their own.
+    Listed,
     /// The rest of the line, or of the quoted text the name stands in.
     Rest,
 }
@@ -120,6 +130,10 @@ pub(crate) enum Part {
     SecretData,
     Below,
     Cut,
+    BarePrompt,
+    Dialogue,
+    Spoken,
+    Listed,
 }
 
 const fn length() -> usize {
@@ -185,7 +199,7 @@ fn bearer(token: &str) -> bool {
 /// Words that begin a name's way into the table; each name there has one of them in it.
 pub(crate) const NAME_NEEDLES: &str = "key token secret pass pwd cred auth cookie bearer sig jwt conn dsn sid session host \
     node addr user uid logname login prompt text content input output generated completion reasoning arguments instance \
-    peer fqdn server header pw instruct query document";
+    peer fqdn server header pw instruct query document question answer messages srf hmac oidc";
 
 #[cfg(test)]
 mod tests;

@@ -6,13 +6,15 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::Regex;
 
 use crate::hits::{Hit, With};
+use crate::prefixes::Own;
 use crate::rules::{Finds, NAME_NEEDLES, Part, RULES, Rule};
 use crate::{
-    access_log, addresses, assignments, command_line, held, homes, hosts, multiline, system_log, urls,
+    access_log, accounts, addresses, assignments, command_line, held, homes, hosts, multiline, spoken,
+    system_log, urls,
 };
 
 /// Room for what each shape remembers of a line; a test counts the shapes.
-const MOST_SHAPES: usize = 96;
+const MOST_SHAPES: usize = 112;
 
 /// What is wanted of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,13 +26,15 @@ pub(crate) struct Scope {
 }
 
 /// Adds what the rules find in a line.
-pub(crate) fn scan(line: &str, scope: Scope, hits: &mut Vec<Hit>) {
+pub(crate) fn scan(line: &str, own: Own, scope: Scope, hits: &mut Vec<Hit>) {
     addresses::find(line, hits);
     if scope.host_names {
         system_log::find(line, hits);
         access_log::find(line, hits);
     }
-    let mut names = assignments::Names::new(line, scope);
+    accounts::find(line, own, hits);
+    let mut names = assignments::Names::new(line, own.start, scope);
+    let mut texts = spoken::Texts::new(line, own);
     let mut shapes_done = [0_usize; MOST_SHAPES];
     let mut keys_done = 0;
     let mut programs_done = false;
@@ -38,7 +42,10 @@ pub(crate) fn scan(line: &str, scope: Scope, hits: &mut Vec<Hit>) {
     for found in NEEDLES.automaton.find_overlapping_iter(line) {
         match NEEDLES.leads_to[found.pattern().as_usize()] {
             Lead::Name => names.at(found.start(), hits),
-            Lead::Shape(index) if found.start() >= shapes_done[index] => {
+            Lead::Shape(index)
+                if found.start() >= shapes_done[index]
+                    && !(scope.keep_prompts && NEEDLES.shapes[index].hides_a_text()) =>
+            {
                 shapes_done[index] = NEEDLES.shapes[index].find(line, found.start(), hits);
             }
             Lead::Part(Part::PrivateKey) if found.start() >= keys_done => {
@@ -53,6 +60,12 @@ pub(crate) fn scan(line: &str, scope: Scope, hits: &mut Vec<Hit>) {
             Lead::Part(Part::SecretData) if !secrets_done && held::is_kind_at(line, found.start()) => {
                 held::in_line(line, hits);
                 secrets_done = true;
+            }
+            Lead::Part(Part::BarePrompt) if !scope.keep_prompts => {
+                texts.named(found.start(), found.end(), hits);
+            }
+            Lead::Part(Part::Dialogue) if !scope.keep_prompts => {
+                texts.said(found.start(), found.end(), hits);
             }
             Lead::Part(Part::NcclHost) => hosts::before_nccl(line, found.start(), hits),
             Lead::Part(Part::HostAndPort) if scope.host_names => {
@@ -73,6 +86,10 @@ pub(crate) fn scan(line: &str, scope: Scope, hits: &mut Vec<Hit>) {
                 | Part::AccessLog
                 | Part::SecretData
                 | Part::Below
+                | Part::BarePrompt
+                | Part::Dialogue
+                | Part::Spoken
+                | Part::Listed
                 | Part::Cut,
             ) => {}
         }
@@ -106,6 +123,11 @@ struct Shape {
 }
 
 impl Shape {
+    /// Whether what it finds was asked or answered, which stays where the owner wants it.
+    fn hides_a_text(&self) -> bool {
+        matches!(self.with, With::Characters { .. } | With::Ids { .. })
+    }
+
     /// Looks at one place; says up to where nothing of this kind can begin any more.
     fn find(&self, line: &str, at: usize, hits: &mut Vec<Hit>) -> usize {
         if !begins(line, at) {

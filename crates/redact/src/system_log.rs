@@ -34,6 +34,14 @@ pub(crate) fn find(line: &str, hits: &mut Vec<Hit>) {
     hits.push(Hit { start: end - name.len(), end, with, rule: rule_name(Part::LogHost) });
 }
 
+/// The length of what a journal puts before a program's text: priority, time, host, program and the blank behind it.
+pub(crate) fn length(line: &str) -> Option<usize> {
+    let open = line.strip_prefix('<').and_then(|rest| rest.split_once('>')).map_or(line, |(_, rest)| rest);
+    let (_, rest) = word(behind_time(open)?);
+    let (program, text) = word(rest);
+    is_program(program).then(|| line.len() - text.strip_prefix(' ').unwrap_or(text).len())
+}
+
 /// What follows a time, where the text begins with one.
 fn behind_time(text: &str) -> Option<&str> {
     let (first, rest) = word(text);
@@ -55,7 +63,7 @@ fn word(text: &str) -> (&str, &str) {
 }
 
 /// `07:40:20`, and whatever follows.
-fn is_clock(time: &[u8]) -> bool {
+pub(crate) fn is_clock(time: &[u8]) -> bool {
     let digit_or_colon =
         |(at, byte): (usize, &u8)| if at % 3 == 2 { *byte == b':' } else { byte.is_ascii_digit() };
     time.len() >= 8 && time.iter().take(8).enumerate().all(digit_or_colon)

@@ -1,6 +1,6 @@
 //! Where a value ends: in quotes of any depth, in brackets, or bare.
 
-use crate::records::docker_end;
+use crate::records::text_end;
 
 /// A quote as it stands in text: JSON within JSON escapes it with one backslash, then three, then seven.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +31,11 @@ impl Quote {
         self.mark
     }
 
+    /// Whether people write the same mark between two letters.
+    pub(crate) fn is_apostrophe(self) -> bool {
+        self.mark == b'\'' && self.backslashes == 0
+    }
+
     /// Whether JSON would quote like this.
     pub(crate) fn is_json(self) -> bool {
         self.mark == b'"' && self.backslashes == 0
@@ -57,7 +62,7 @@ impl Quote {
             }
         }
         // In a record of docker's the text ends where the record's own text does.
-        let end = docker_end(line).filter(|end| *end >= from).unwrap_or(bytes.len());
+        let end = text_end(line, from);
         (end, end)
     }
 }
@@ -66,7 +71,7 @@ impl Quote {
 pub(crate) fn close_bracket(line: &str, open: usize) -> usize {
     let mut depth = 0_usize;
     let mut at = open;
-    let bytes = line.as_bytes();
+    let bytes = &line.as_bytes()[..text_end(line, open)];
     while let Some(byte) = bytes.get(at) {
         match byte {
             b'[' | b'{' | b'(' => depth += 1,

@@ -26,6 +26,16 @@ fn lines_a_diagnosis_reads_stay_as_they_are() {
         "GPU 00000000:1B:00.0 ECC off, driver version: 570.86.15",
         "`--api-key` was not given",
         "This model's maximum context length is 1024 tokens. However, your prompt contains at least 1025 input tokens.",
+        "Processed prompts: 100%|##########| 4/4 [00:01<00:00,  3.20it/s, est. speed input: 12.00 toks/s]",
+        "prompt eval time =     12.50 ms /     7 tokens (    1.79 ms per token,   560.00 tokens per second)",
+        "slot update_slots: id  0 | task 2 | new prompt, n_ctx_slot = 4096, n_keep = 0, n_prompt_tokens = 48",
+        "no answer within 5 s, the user: gone",
+        "upstream timed out: no answer: 504",
+        "Error code: 401 - {'error': {'message': 'invalid token', 'code': 401}}",
+        "json: invalid token '}' at 3, unknown key 'max_tokens'",
+        "pod failed: secret \"hub\" not found, password authentication failed for user root",
+        "signature of forward(): (input_ids, positions), signature mismatch: 3 != 4",
+        "Running 4 of 7 requests, 3 waiting",
         "generate{parameters=GenerateParameters { max_new_tokens: 48, seed: None } total_time=\"667.179861ms\" queue_time=\"129.535µs\"",
     ];
     for line in lines {

@@ -85,6 +85,27 @@ fn the_engines_read_the_same_settings_signals_and_signatures() {
 }
 
 #[test]
+fn a_kernels_line_that_somebody_asked_about_is_no_fault_of_this_machine() {
+    let fault = "NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.";
+    let (record, next) = ("INFO 11-16 07:40:20 [x.py:3] ", "INFO 11-16 07:40:21 [x.py:3] ready");
+    let faults = |text: String| {
+        let text = Redactor::new().text(&text).into_owned();
+        let log = LogText { name: "server.log".into(), text };
+        read(&Case { logs: vec![log], ..Case::default() }).log.events.len()
+    };
+    for asked in [
+        format!("{record}Received request: prompt: 'what is this\n{fault}\nhelp', n=7\n{next}\n"),
+        format!("{record}Prompt: what is this\n{fault}\n{next}\n"),
+        format!("{record}prompt=\"\"\"what is this\n{fault}\"\"\"\n{next}\n"),
+        format!("User: what is {fault}\n{next}\n"),
+    ] {
+        assert_eq!(faults(asked), 0);
+    }
+    assert_eq!(faults(format!("{next}\n{fault}\n{next}\n")), 1);
+    assert_eq!(faults(format!("{record}Received request: prompt: 'who is it', n=7\n{fault}\n")), 1);
+}
+
+#[test]
 fn the_address_in_a_real_log_is_hidden() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/recordings/vllm-h200-healthy");
     let redactor = Redactor::new();

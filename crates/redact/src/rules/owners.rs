@@ -54,11 +54,11 @@ pub(super) const OWNERS: &[Rule] = &[
         name: "home",
         what: "user names in paths",
         finds: Finds::Structure {
-            needles: r"/home/ /users/ /var/mail/ /var/spool/mail/ \users\",
+            needles: r"/home/ /users/ /var/mail/ /var/spool/mail/ \users\ \home\ \/home\/ %2fhome%2f %5cusers%5c",
             part: Part::Home,
         },
         source: "common use",
-        hides: "cache at /home/«alice»/.cache/huggingface",
+        hides: r"cache at /home/«alice»/.cache/huggingface and c:\users\«Ann Lee»\models",
         keeps: "route /home/ and /root/models",
     },
     Rule {

@@ -34,7 +34,7 @@ pub(super) const PROMPTS: &[Rule] = &[
     Rule {
         name: "vllm-output",
         what: "outputs as vLLM's --enable-log-outputs logs them",
-        finds: prompt("output outputs", "Generated response"),
+        finds: prompt("output outputs", "Generated␣response"),
         source: "vllm/entrypoints/logger.py as published",
         hides: "Generated response cmpl-1 (streaming complete): output: '«It is a city»', output_token_ids: None, finish_reason: stop",
         keeps: "output: 'stdout' of the build",
@@ -130,7 +130,7 @@ pub(super) const PROMPTS: &[Rule] = &[
     Rule {
         name: "message-text-spaced",
         what: "the same with blanks",
-        finds: prompt("text", "\"type\": \"text\""),
+        finds: prompt("text", "\"type\":␣\"text\""),
         source: "OpenAI's and Anthropic's messages, as Python writes JSON",
         hides: r#"[{"type": "text", "text": "«who is it»"}]"#,
         keeps: r#"[{"type": "text", "text": null}]"#,
@@ -138,7 +138,7 @@ pub(super) const PROMPTS: &[Rule] = &[
     Rule {
         name: "message-text-python",
         what: "the same as Python prints it",
-        finds: prompt("text", "'type': 'text'"),
+        finds: prompt("text", "'type':␣'text'"),
         source: "OpenAI's and Anthropic's messages, as Python prints a dictionary",
         hides: "[{'type': 'text', 'text': '«who is it»'}]",
         keeps: "[{'type': 'text', 'text': None}]",
@@ -146,7 +146,7 @@ pub(super) const PROMPTS: &[Rule] = &[
     Rule {
         name: "generated-text",
         what: "what vLLM's examples print",
-        finds: prompt("text", "Generated text"),
+        finds: prompt("text", "Generated␣text"),
         source: "vllm/examples/offline_inference as published",
         hides: "Generated text: '«a man»'",
         keeps: "Generated text: 12 tokens",

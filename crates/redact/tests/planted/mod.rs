@@ -383,4 +383,113 @@ pub(crate) const CANARIES: &[(Place, &str, &str)] = &[
     (Log, "Node:             «canarybox51»/127.0.0.1", "/127.0.0.1"),
     (Log, "127.0.0.1 - «canaryuser» [16/Nov/2026:07:40:21 +0000] \"GET / HTTP/1.1\" 200 5", "200 5"),
     (Label, "# HELP up scraped with api_key=«canary328»\nup 1\n", "up 1"),
+    // What was said, without quotes and in JSON of one's own.
+    (Log, "Prompt: «what is canary400»", "Prompt: "),
+    (
+        Log,
+        "INFO 11-16 07:40:20 [x.py:3] prompt: «what is canary401», params: SamplingParams(n=1)",
+        "SamplingParams(n=1)",
+    ),
+    (
+        Log,
+        "prompt=`«canary402 it»` n=7 prompt=“«canary403 it»” n=8 prompt='''«canary404's it»''' n=9",
+        "''' n=9",
+    ),
+    (Log, "prompt=\"\"\"«canary405 is»\n«canary406 now»\"\"\", n=7", ", n=7"),
+    (
+        Log,
+        "INFO 11-16 07:40:20 [x.py:3] Prompt: «canary407 is»\n«it canary408»\nINFO 11-16 07:40:21 [x.py:3] Running: 2 reqs",
+        "Running: 2 reqs",
+    ),
+    (Log, "{\"question\": \"«canary409»\", \"answer\": \"«canary410»\", \"n\": 3}", "\"n\": 3}"),
+    (Log, "{'messages': ['«canary411»'], 'max_tokens': 7}", "'max_tokens': 7}"),
+    (Log, "response: {\"id\": \"x\", \"text\": \"«canary412»\", \"n\": 3}", "\"n\": 3}"),
+    (Log, "body {\\\"choices\\\":[{\\\"text\\\":\\\"«canary413»\\\",\\\"index\\\":0}]}", "\\\"index\\\":0"),
+    (Log, "Generated text: «a canary414 man»", "Generated text: "),
+    (
+        Log,
+        "User: «what is canary415»\nAssistant: «canary416»\nprompt eval time = 12 ms",
+        "prompt eval time = 12 ms",
+    ),
+    (Log, "{\"level\":\"info\",\"msg\":\"Prompt: «what is canary417»\",\"n\":7}", "\"n\":7}"),
+    (Json, "{\"question\":\"«canary418»\",\"answer\":\"«canary419»\",\"n\":3}", "\"n\":3}"),
+    // Secrets in sentences.
+    (Log, "wrong password '«canary420»' for this host", "for this host"),
+    (Log, "401: invalid token \"«canary421»\"", "401: invalid token"),
+    (Log, "Incorrect API key provided: «sk-canary422canary422». Retry", "Incorrect API key provided: "),
+    (Log, "password for user «canarybob» is «canary423», 3 tries left", "3 tries left"),
+    (Log, "bad password «canary» for user root", "for user root"),
+    (Log, "the token '«canary424»' has expired after 3600 s", "after 3600 s"),
+    // Headers in every spelling.
+    (
+        Log,
+        "X-Signature: «canary425»\nX-CSRFToken: «canary426»\nX-Amz-Security-Token: «canary427»\nn: 7",
+        "n: 7",
+    ),
+    (
+        Log,
+        "{'X-Signature': '«canary428»', 'X-CSRFToken': '«canary429»', 'set-cookie': '«a=canary430»', 'n': 7}",
+        "'n': 7}",
+    ),
+    (
+        Json,
+        "{\"X-Signature\":\"«canary431»\",\"X-Auth-User\":\"«canary432»\",\"Set-Cookie\":[\"«a=canary433»\"],\"n\":7}",
+        "\"n\":7}",
+    ),
+    (
+        CommandLine,
+        "curl -H 'X-Signature: «canary434»' -H \"X-CSRFToken: «canary435»\" http://localhost:8000/v1",
+        "http://localhost:8000/v1",
+    ),
+    (
+        Log,
+        "map[Proxy-Authorization:[«Basic canary436»] Set-Cookie:[«a=canary437; Path=/»] X-Signature:[«canary438»] Accept:[*/*]]",
+        "Accept:[*/*]",
+    ),
+    (
+        Log,
+        "http.Header{\"Cookie\":[]string{\"«a=canary439»\"}, \"Accept\":[]string{\"*/*\"}}",
+        "\"Accept\":[]string{\"*/*\"}",
+    ),
+    (Log, "':path', '/v1'\n'x-signature', '«canary440»'", "':path', '/v1'"),
+    // People in lists.
+    (
+        Log,
+        "«canaryann»   1234  101  2.3 90000000 800000 ?   Rl   10:01  12:33 vllm serve m --port 8000",
+        "vllm serve m --port 8000",
+    ),
+    (Log, "«canaryann»   1234     1 99 10:01 ?   00:12:33 vllm serve m", "00:12:33 vllm serve m"),
+    (
+        Log,
+        "  1234 «canaryann»   20   0   90.0g   8.0g   1.0g R 101.0   2.3  12:33.44 python3",
+        "R 101.0   2.3",
+    ),
+    (Log, "c:\\users\\«canary lee»\\models and %2Fhome%2F«canaryann»%2Fx", "\\models and %2Fhome%2F"),
+    // Secrets of many lines behind a mark on each.
+    (
+        Log,
+        "(APIServer pid=1) INFO 11-16 07:40:20 [a.py:1] -----BEGIN RSA PRIVATE KEY-----\n(APIServer pid=1) INFO 11-16 07:40:20 [a.py:1] Proc-Type: «4,canary441»\n(APIServer pid=1) INFO 11-16 07:40:20 [a.py:1] «canary442=»\n(APIServer pid=1) INFO 11-16 07:40:20 [a.py:1] -----END RSA PRIVATE KEY-----\nready",
+        "ready",
+    ),
+    (
+        Log,
+        "vllm-1  | a:\nvllm-1  |   password: |\nvllm-1  |     «canary443 one»\nvllm-1  |     «canary444 two»\nvllm-1  |   n: 7",
+        "vllm-1  |   n: 7",
+    ),
+    (
+        Log,
+        "2026-11-16T07:40:20.1Z \"api_keys\": [\n2026-11-16T07:40:20.1Z   \"«canary445»\",\n2026-11-16T07:40:20.1Z   \"«canary446»\"\n2026-11-16T07:40:20.1Z ]",
+        "2026-11-16T07:40:20.1Z ]",
+    ),
+    (
+        Log,
+        "Nov 16 07:40:20 localhost vllm[7]: kind: Secret\nNov 16 07:40:20 localhost vllm[7]: data:\nNov 16 07:40:20 localhost vllm[7]:   foo: «canary447»\nNov 16 07:40:20 localhost vllm[7]: metadata:",
+        "metadata:",
+    ),
+    (
+        Log,
+        "[pod/vllm-0/server] - name: HF_TOKEN\n[pod/vllm-0/server]   value: «canary448»\n[pod/vllm-0/server] - name: N",
+        "- name: N",
+    ),
+    (Log, "INFO:     --api-key\nINFO:     «canary449»\nINFO:     --port\nINFO:     8000", "INFO:     8000"),
 ];

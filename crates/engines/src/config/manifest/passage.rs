@@ -77,12 +77,42 @@ fn pieces(file: &str, within: Range<usize>) -> Vec<Range<usize>> {
     pieces
 }
 
-/// Whether what stands before a text opens a block: `|` or `>` with its signs at the end of the line before.
+/// Whether what stands before a text opens a block: `|` or `>` with its signs at the end of the last line that has
+/// something in it. A block may begin with empty lines.
 fn is_block(before: &str) -> bool {
-    let Some((header, indentation)) = before.rsplit_once('\n') else { return false };
+    let Some((above, indentation)) = before.rsplit_once('\n') else { return false };
+    let above = above.trim_end();
+    let header = above.rsplit_once('\n').map_or(above, |(_, header)| header);
     let header = header.split(" #").next().unwrap_or_default().trim_end();
     let mark = header.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+'));
     let opens =
         mark.strip_suffix(['|', '>']).is_some_and(|rest| rest.is_empty() || rest.ends_with([' ', '\t']));
     opens && indentation.trim().is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::manifest_texts;
+
+    fn writings(file: &str) -> Vec<(String, Writing)> {
+        let values = manifest_texts("x.yaml", file).unwrap().values;
+        values.into_iter().map(|(_, value)| (value.text.trim().to_owned(), value.writing)).collect()
+    }
+
+    #[test]
+    fn a_block_that_begins_with_an_empty_line_is_a_block() {
+        let file = "kind: ConfigMap\ndata:\n  k: >-\n\n    one\n\n    two\n  l: |\n  \n    three\n";
+        let found = writings(file);
+        assert!(found.contains(&("one\ntwo".to_owned(), Writing::AsItIs)), "{found:?}");
+        assert!(found.contains(&("three".to_owned(), Writing::AsItIs)), "{found:?}");
+    }
+
+    #[test]
+    fn a_block_is_one_below_a_comment_further_up() {
+        let file = "kind: ConfigMap # of mine\ndata:\n  k: |  # a note\n    one\n  p: plain\n";
+        let found = writings(file);
+        assert!(found.contains(&("one".to_owned(), Writing::AsItIs)), "{found:?}");
+        assert!(found.contains(&("plain".to_owned(), Writing::Plain)), "{found:?}");
+    }
 }
