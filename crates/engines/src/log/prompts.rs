@@ -55,27 +55,36 @@ static DUMPS: &[Dump] = &[
 
 /// Levels that begin a message of vLLM and of uvicorn.
 const LEVELS: [&str; 5] = ["INFO", "WARNING", "ERROR", "DEBUG", "CRITICAL"];
-/// How far back the beginning of a message is looked for, in bytes: the longest contexts have some millions.
-const FAR: usize = 8 << 20;
 
-/// Whether a line of this text, given as a part of it, belongs to a message that writes down a request or an answer.
-pub(super) fn is_in_prompt(text: &str, line: &str) -> bool {
-    if begins_message(line) {
-        return writes_down(line);
+/// Tells of lines of one text, asked for in their order, whether they stand in a prompt. Each line is looked at once,
+/// however many are asked for: a kernel's log can have the same complaint a hundred thousand times.
+pub(super) struct Prompts<'a> {
+    text: &'a str,
+    /// Up to here lines were looked at.
+    at: usize,
+    /// Whether the last message that began before it writes down a request or an answer.
+    inside: bool,
+}
+
+impl<'a> Prompts<'a> {
+    /// For the lines of a text.
+    pub(super) fn of(text: &'a str) -> Self {
+        Self { text, at: 0, inside: false }
     }
-    let at = (line.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
-    let Some(before) = text.as_bytes().get(..at) else { return false };
-    let mut end = before.len();
-    while end > before.len().saturating_sub(FAR) {
-        let begin = memchr::memrchr(b'\n', &before[..end - 1]).map_or(0, |at| at + 1);
-        // Line ends are ASCII, so both places are between characters.
-        let earlier = &text[begin..end - 1];
-        if begins_message(earlier) {
-            return writes_down(earlier);
+
+    /// Whether a line, given as a part of the text, belongs to a message that writes down a request or an answer.
+    pub(super) fn hold(&mut self, line: &str) -> bool {
+        if begins_message(line) {
+            return writes_down(line);
         }
-        end = begin;
+        let upto = (line.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
+        let between = self.text.get(self.at..upto).unwrap_or_default();
+        for earlier in between.split('\n').filter(|earlier| begins_message(earlier)) {
+            self.inside = writes_down(earlier);
+        }
+        self.at = self.at.max(upto);
+        self.inside
     }
-    false
 }
 
 fn writes_down(line: &str) -> bool {
@@ -155,8 +164,12 @@ mod tests {
         #[test]
         fn any_text_is_survived(lines in prop::collection::vec("(INFO |\\[2025-|prompt: |é|\\PC){0,6}", 0..20), at in 0usize..20) {
             let text = lines.join("\n");
+            let mut prompts = Prompts::of(&text);
+            // In order, and not.
+            let held: Vec<bool> = text.split('\n').map(|line| prompts.hold(line)).collect();
             if let Some(line) = text.split('\n').nth(at) {
-                let _ = is_in_prompt(&text, line);
+                let _ = prompts.hold(line);
+                prop_assert_eq!(Prompts::of(&text).hold(line), held[at]);
             }
         }
     }

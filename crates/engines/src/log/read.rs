@@ -6,7 +6,7 @@ use super::calendar::Known;
 use super::catalogue::{Target, catalogue};
 use super::found::Found;
 use super::order::{chains, of_names};
-use super::prompts::is_in_prompt;
+use super::prompts::Prompts;
 use super::readings::LogReadings;
 use super::signature::LogKind;
 use super::wrapping::unwrap;
@@ -40,11 +40,12 @@ pub(crate) fn read_logs<'a>(
 fn scan(log: &LogText, found: &mut Found<'_>) {
     let mut unwrapped = unwrap(&log.text);
     let whole = std::mem::take(&mut unwrapped.text);
+    let mut prompts = Prompts::of(&whole);
     catalogue().scanner.lines(&whole, |line, texts| {
         for text in texts {
             for target in catalogue().targets(*text) {
                 let kernels = matches!(target, Target::Signature(_, row) if row.log == LogKind::Kernel);
-                if kernels && !unwrapped.is_journal() && is_in_prompt(&whole, line.text) {
+                if kernels && !unwrapped.is_journal() && prompts.hold(line.text) {
                     continue;
                 }
                 found.take(*target, line, &mut unwrapped);

@@ -9,7 +9,7 @@ use super::Xid;
 use crate::gpu::{Complaint, DeviceReport};
 use crate::log::calendar::{Calendar, Known};
 use crate::log::line::Line;
-use crate::log::prompts::is_in_prompt;
+use crate::log::prompts::Prompts;
 use crate::log::scan::Scanner;
 use crate::log::stamp::{self, Stamp};
 use crate::log::wrapping::unwrap;
@@ -36,9 +36,10 @@ impl Xid {
             let mut calendar = Calendar::new(known);
             let mut unwrapped = unwrap(&log.text);
             let text = std::mem::take(&mut unwrapped.text);
+            let mut prompts = Prompts::of(&text);
             SCANNER.lines(&text, |line: Line<'_>, _| {
                 let Some(said) = Complaint::in_line(line.text) else { return };
-                if !unwrapped.is_journal() && is_in_prompt(&text, line.text) {
+                if !unwrapped.is_journal() && prompts.hold(line.text) {
                     return;
                 }
                 let wrapped = unwrapped.written_at(line.number).map(Stamp::Full);
