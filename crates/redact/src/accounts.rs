@@ -156,10 +156,9 @@ impl Column {
         match self {
             Any => true,
             User => {
-                bytes[0].is_ascii_alphanumeric()
-                    || bytes[0] == b'_'
                 // A row has names here, and nothing with signs in it.
-                && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"._-+".contains(byte))
+                (bytes[0].is_ascii_alphanumeric() || bytes[0] == b'_')
+                    && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"._-+".contains(byte))
             }
             Number => digits(word.trim_start_matches('-')),
             Share => decimal(word.trim_end_matches('%')),

@@ -149,7 +149,7 @@ impl<'a> Found<'a> {
         };
         let kind = number.filter(|_| signature.numbered == Numbered::Kind);
         let (chain, file, name) = (self.chain, self.file(), self.files.last().copied().unwrap_or_default());
-        let event = self.events.event(file, (place, kind), || {
+        let event = self.events.event(signature.log, file, (place, kind), || {
             let message = message(line.text);
             LogEvent {
                 meaning: signature.meaning,

@@ -12,8 +12,10 @@ pub(super) type Kind = (usize, Option<u32>);
 /// Events process by process: those of the one that runs apart from those of the ones that are gone.
 #[derive(Default)]
 pub(super) struct Processes {
-    /// By file: the events of the process that runs, and those of the kernel, which no start of an engine ends.
+    /// By file: the events of the process that runs.
     running: BTreeMap<(u32, Kind), LogEvent>,
+    /// By file: those of the kernel, which no start of an engine ends.
+    kernels: BTreeMap<(u32, Kind), LogEvent>,
     /// By file: the events of all the others, taken together.
     gone: BTreeMap<(u32, Kind), LogEvent>,
     /// Where each start but the first begins: file and line.
@@ -23,18 +25,23 @@ pub(super) struct Processes {
 }
 
 impl Processes {
-    /// The event of the running process in this file; `new` makes it where there is none yet.
-    pub(super) fn event(&mut self, file: u32, kind: Kind, new: impl FnOnce() -> LogEvent) -> &mut LogEvent {
-        self.running.entry((file, kind)).or_insert_with(new)
+    /// The event of the running process, or of the kernel, in this file; `new` makes it where there is none yet.
+    pub(super) fn event(
+        &mut self,
+        by: LogKind,
+        file: u32,
+        kind: Kind,
+        new: impl FnOnce() -> LogEvent,
+    ) -> &mut LogEvent {
+        let events = if by == LogKind::Kernel { &mut self.kernels } else { &mut self.running };
+        events.entry((file, kind)).or_insert_with(new)
     }
 
     /// Another process begins here. How the one before was set up is gone with it; what happened to it stays evidence.
     pub(super) fn restart(&mut self, file: u32, line: u32) {
         let process = self.restarts.len();
         for ((of, kind), event) in std::mem::take(&mut self.running) {
-            if event.log == LogKind::Kernel {
-                self.running.insert((of, kind), event);
-            } else if !is_of_one_process(event.meaning) {
+            if !is_of_one_process(event.meaning) {
                 let row = self.rows.entry(kind).or_insert((process, 0));
                 match process - row.0 {
                     0 if row.1 > 0 => {}
@@ -52,9 +59,9 @@ impl Processes {
 
     /// Every event, each knowing how many starts stand behind it.
     pub(super) fn finish(self) -> impl Iterator<Item = LogEvent> {
-        let Self { running, gone, restarts, rows } = self;
-        running.into_iter().chain(gone).map(move |((file, kind), event)| {
-            let behind = restarts.iter().filter(|start| **start > (file, event.last_line)).count();
+        let Self { running, kernels, gone, restarts, rows } = self;
+        running.into_iter().chain(kernels).chain(gone).map(move |((file, kind), event)| {
+            let behind = restarts.len() - restarts.partition_point(|start| *start <= (file, event.last_line));
             let before = rows.get(&kind).copied().unwrap_or_default();
             let in_a_row = match behind {
                 0 if before.0 + 1 == restarts.len() => before.1 + 1,

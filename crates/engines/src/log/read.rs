@@ -45,7 +45,7 @@ fn scan(log: &LogText, found: &mut Found<'_>) {
         for text in texts {
             for target in catalogue().targets(*text) {
                 let kernels = matches!(target, Target::Signature(_, row) if row.log == LogKind::Kernel);
-                if kernels && !unwrapped.is_journal() && prompts.have(line.text) {
+                if kernels && !unwrapped.is_journal() && prompts.hold(line.text) {
                     continue;
                 }
                 found.take(*target, line, &mut unwrapped);

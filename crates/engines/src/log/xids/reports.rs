@@ -39,7 +39,7 @@ impl Xid {
             let mut prompts = Prompts::of(&text);
             SCANNER.lines(&text, |line: Line<'_>, _| {
                 let Some(said) = Complaint::in_line(line.text) else { return };
-                if !unwrapped.is_journal() && prompts.have(line.text) {
+                if !unwrapped.is_journal() && prompts.hold(line.text) {
                     return;
                 }
                 let wrapped = unwrapped.written_at(line.number).map(Stamp::Full);
