@@ -118,7 +118,7 @@ pub fn look_into(path: &Path) -> Result<Found, OpenError> {
         return Err(OpenError::NoBytes(path.to_owned()));
     }
     let name = name_of(path);
-    if name.ends_with(".log") || is_rotated(&name) {
+    if name.strip_suffix(".log").is_some() || is_rotated(&name) {
         return one_log(path, name);
     }
     let bytes = read_limited(path)?;
@@ -142,7 +142,7 @@ fn one_log(path: &Path, name: String) -> Result<Found, OpenError> {
         return Err(failed(why.to_string()));
     }
     let mut case = Case { target: Target { name }, ..Case::default() };
-    case.notes.extend(taken.cut.map(|cut| cut.to_string()));
+    case.notes.extend(taken.cut);
     case.add_log(taken.log);
     Ok(Found { case, strays: Vec::new() })
 }
