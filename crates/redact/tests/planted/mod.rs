@@ -418,7 +418,7 @@ pub(crate) const CANARIES: &[(Place, &str, &str)] = &[
     (Log, "401: invalid token \"«canary421»\"", "401: invalid token"),
     (Log, "Incorrect API key provided: «sk-canary422canary422». Retry", "Incorrect API key provided: "),
     (Log, "password for user «canarybob» is «canary423», 3 tries left", "3 tries left"),
-    (Log, "bad password «canary» for user root", "for user root"),
+    (Log, "bad password «canaryword» for user root", "for user root"),
     (Log, "the token '«canary424»' has expired after 3600 s", "after 3600 s"),
     // Headers in every spelling.
     (
