@@ -62,7 +62,7 @@ pub(super) struct Prompts<'a> {
     text: &'a str,
     /// Up to here lines were looked at.
     at: usize,
-    /// Whether the last message that began before it writes down a request or an answer.
+    /// Whether the last message that began before it writes down a request or an answer that goes on in further lines.
     inside: bool,
 }
 
@@ -80,7 +80,7 @@ impl<'a> Prompts<'a> {
         let upto = (line.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
         let between = self.text.get(self.at..upto).unwrap_or_default();
         for earlier in between.split('\n').filter(|earlier| begins_message(earlier)) {
-            self.inside = writes_down(earlier);
+            self.inside = goes_on(earlier);
         }
         self.at = self.at.max(upto);
         self.inside
@@ -89,6 +89,27 @@ impl<'a> Prompts<'a> {
 
 fn writes_down(line: &str) -> bool {
     DUMPS.iter().any(|dump| line.contains(dump.text))
+}
+
+/// Whether what a line writes down does not end with it: a quote stands open, or there is none.
+fn goes_on(line: &str) -> bool {
+    let Some(rest) = DUMPS.iter().find_map(|dump| line.split_once(dump.text)).map(|(_, rest)| rest) else {
+        return false;
+    };
+    let bytes = rest.as_bytes();
+    let letter = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_alphanumeric);
+    let (mut open, mut any, mut at) = (None, false, 0);
+    while let Some(byte) = bytes.get(at) {
+        match (byte, open) {
+            (b'\\', Some(_)) => at += 1,
+            // The apostrophe of `don't` neither opens nor closes.
+            (b'\'' | b'"', None) if !letter(at.checked_sub(1)) => (open, any) = (Some(*byte), true),
+            (byte, Some(quote)) if *byte == quote && !letter(Some(at + 1)) => open = None,
+            _ => {}
+        }
+        at += 1;
+    }
+    open.is_some() || !any
 }
 
 /// `(APIServer pid=1) INFO 11-15 02:26:49 `, `INFO:     `, `[2026-11-15 02:26:49 TP0] `. A kernel's stamps begin none: they
@@ -155,6 +176,14 @@ mod tests {
         assert!(tells(format!("{XID}\n")));
         assert!(tells(format!("{DUMPED}'\n{PERIODIC}\n{XID}\n")));
         assert!(tells(format!("INFO:     Application startup complete.\n{XID}\n")));
+        // What was asked ends with its line, apostrophes and all.
+        for asked in
+            ["'Hello', params: x", "'It\\'s', params: x", "\"It's\", params: x", "'don't', params: x"]
+        {
+            let record =
+                format!("INFO 11-15 02:47:32 [logger.py:42] Received request cmpl-1: prompt: {asked}");
+            assert!(tells(format!("{record}\n{XID}\n")), "{asked}");
+        }
         // A journal has the kernel's lines between the server's, each with its own writer.
         let journal = |who: &str, says: &str| format!("Nov 15 02:26:49 node {who}: {says}\n");
         assert!(tells(journal("vllm[811]", DUMPED).repeat(3) + &journal("kernel", XID)));
