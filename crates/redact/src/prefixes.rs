@@ -2,7 +2,7 @@
 
 use memchr::memchr;
 
-use crate::records::Record;
+use crate::records::{Record, json_text};
 use crate::system_log;
 
 /// Most marks before one text: a runtime's, a journal's, a process's, a time's and a level's.
@@ -15,7 +15,7 @@ const LEVELS: [&str; 9] =
     ["INFO", "WARNING", "WARN", "ERROR", "DEBUG", "TRACE", "CRITICAL", "FATAL", "NOTICE"];
 
 /// How a record begins that has no mark before it.
-const FIRST_WORDS: [&str; 20] = [
+const FIRST_WORDS: [&str; 25] = [
     "slot ",
     "srv ",
     "que ",
@@ -36,6 +36,11 @@ const FIRST_WORDS: [&str; 20] = [
     "CUDA error",
     "NCCL ",
     "Process ",
+    "Killed",
+    "Segmentation fault",
+    "Bus error",
+    "slurmstepd: error",
+    "*** SIG",
 ];
 
 /// Where a program's own text stands in a line.
@@ -67,7 +72,7 @@ pub(crate) fn own_text(line: &str) -> &str {
 pub(crate) fn own(line: &str) -> Own {
     let mut own = match Record::of(line) {
         Some(record) => record.own(line),
-        None => Own { start: 0, end: line.len(), record: false },
+        None => json_text(line).unwrap_or(Own { start: 0, end: line.len(), record: false }),
     };
     for _ in 0..MOST {
         let Some((length, record)) = mark(own.of(line), own.start > 0) else { break };

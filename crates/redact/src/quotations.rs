@@ -40,6 +40,11 @@ pub(crate) fn quotation(line: &str, at: usize) -> Option<Quotation> {
     while quote.is_apostrophe() && end < next && line[next..].starts_with(char::is_alphanumeric) {
         (end, next) = quote.close(line, next);
     }
+    // What is not closed goes to the end of the program's own text.
+    if end == next {
+        let limit = text_end(line, start);
+        (end, next) = (end.min(limit), next.min(limit));
+    }
     Some(Quotation { start, end, next })
 }
 

@@ -93,17 +93,43 @@ pub(crate) fn is_docker(line: &str) -> bool {
     line.starts_with(DOCKER)
 }
 
-/// Where a program's text ends behind a place: at the line's end, or where docker's record has its own.
+/// Names of a program's own line in the JSON that journals, clouds and shippers make of it.
+const MESSAGES: [&str; 6] =
+    ["\"log\"", "\"MESSAGE\"", "\"textPayload\"", "\"message\"", "\"msg\"", "\"event\""];
+
+/// The program's own text where a whole line is one JSON object around it: `{"MESSAGE":"…","_PID":"1"}`.
+pub(crate) fn json_text(line: &str) -> Option<Own> {
+    if !line.starts_with('{') || !line.trim_end().ends_with('}') {
+        return None;
+    }
+    MESSAGES.iter().find_map(|name| {
+        let at = line.find(name)? + name.len();
+        let value = line[at..].trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
+        let start = line.len() - value.len();
+        let text = &value[..string_end(value)?];
+        let text = text.strip_suffix("\\n").unwrap_or(text);
+        Some(Own { start, end: start + text.len(), record: false })
+    })
+}
+
+/// Where a program's text ends behind a place: at the line's end, or where the record around it has its own.
 pub(crate) fn text_end(line: &str, from: usize) -> usize {
+    if let Some(own) = json_text(line).filter(|own| (own.start..=own.end).contains(&from)) {
+        return own.end;
+    }
     let Some(end) = docker_end(line).filter(|end| *end >= from) else { return line.len() };
     line[from..end].strip_suffix("\\n").map_or(end, |text| from + text.len())
 }
 
 /// Where the text of docker's record ends; `None` where this is none.
 fn docker_end(line: &str) -> Option<usize> {
-    let text = line.strip_prefix(DOCKER)?;
+    Some(DOCKER.len() + string_end(line.strip_prefix(DOCKER)?)?)
+}
+
+/// Where a JSON string ends that begins with this text.
+fn string_end(text: &str) -> Option<usize> {
     let mut escaped = false;
-    let end = text.bytes().position(|byte| match byte {
+    text.bytes().position(|byte| match byte {
         _ if escaped => {
             escaped = false;
             false
@@ -113,8 +139,7 @@ fn docker_end(line: &str) -> Option<usize> {
             false
         }
         byte => byte == b'"',
-    })?;
-    Some(DOCKER.len() + end)
+    })
 }
 
 #[cfg(test)]
@@ -139,6 +164,27 @@ mod tests {
         ] {
             assert_eq!(Redactor::new().text(text), safe);
             assert_eq!(Redactor::new().text(safe), safe);
+        }
+    }
+
+    #[test]
+    fn secrets_and_prompts_in_a_journals_or_a_clouds_records_are_hidden_and_nothing_behind_them() {
+        let key = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj\ncanary07bGljIGtleSBvZiBub2JvZHkgYXQgYWxsLCByZWFsbHk=\n-----END PRIVATE KEY-----";
+        let asked = "User: canary08 is what I asked\nPrompt: canary09\nINFO 11-15 02:45:00 [logger.py:40] Received request 1: prompt: 'canary10 cut he";
+        let line = "INFO 11-15 02:45:10 [loggers.py:259] Engine 000: Running: 4 reqs, Waiting: 60 reqs";
+        for (before, behind) in [
+            ("{\"MESSAGE\":\"", "\",\"_PID\":\"1\"}"),
+            ("{\"_PID\": \"1\", \"MESSAGE\": \"", "\"}"),
+            ("{\"textPayload\":\"", "\",\"severity\":\"INFO\"}"),
+            ("{\"log\": \"", "\\n\", \"stream\": \"stderr\", \"time\": \"2026-11-15T02:43:00Z\"}"),
+        ] {
+            let record = |text: &str| format!("{before}{text}{behind}\n");
+            let text: String = [key, asked, line].iter().flat_map(|text| text.lines()).map(record).collect();
+            let safe = Redactor::new().text(&text).into_owned();
+            assert!(!safe.contains("canary") && !safe.contains("MIIEvQ"), "{safe}");
+            assert!(safe.ends_with(&record(line)), "{safe}");
+            assert_eq!(safe.lines().filter(|line| line.ends_with(behind)).count(), 8, "{safe}");
+            assert_eq!(Redactor::new().text(&safe), safe);
         }
     }
 }
