@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::dialect::{Dialect, Engine, dialect};
 use crate::exposition::Exposition;
+use crate::log::written_last;
 use crate::version::Version;
 
 /// Who answered.
@@ -143,9 +144,15 @@ fn version_from_endpoints(engine: Engine, case: &Case) -> Option<(Version, Sourc
     }
 }
 
-/// Of logs of several releases the newest one's is the one that runs.
+/// Of logs of several releases the one written last is the one that runs: somebody may have gone back. Where nobody knows
+/// which that is, the newest release.
 fn version_from_logs(engine: Engine, case: &Case) -> Option<(Version, Source)> {
-    let found = case.logs.iter().filter_map(|log| version_of_log(engine, log));
+    let names_one = |log: &&LogText| version_of_log(engine, log).is_some();
+    let all: Vec<&LogText> = case.logs.iter().filter(names_one).collect();
+    if let Some(last) = written_last(&all) {
+        return version_of_log(engine, last);
+    }
+    let found = all.into_iter().filter_map(|log| version_of_log(engine, log));
     found.max_by(|(a, _), (b, _)| a.cmp(b))
 }
 
@@ -217,6 +224,29 @@ fn json(case: &Case, path: &str) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn after_going_back_to_an_older_release_that_one_runs() {
+        let log = |name: &str, release: &str, hour: u32| LogText {
+            name: name.into(),
+            text: format!(
+                "INFO 11-15 {hour:02}:00:00 [api_server.py:1] vLLM API server version {release}\nINFO 11-15 {hour:02}:10:00 [x.py:1] on\n"
+            ),
+        };
+        let release = |logs: Vec<LogText>| {
+            detect(&Case { logs, ..Case::default() }, None).version.map(|version| version.to_string())
+        };
+        assert_eq!(
+            release(vec![log("vllm.log", "0.26.0", 4), log("vllm.log.1", "0.27.0", 2)]).unwrap(),
+            "0.26.0"
+        );
+        assert_eq!(
+            release(vec![log("vllm.log", "0.27.0", 4), log("vllm.log.1", "0.26.0", 2)]).unwrap(),
+            "0.27.0"
+        );
+        // Side by side they are of two servers, and nobody knows.
+        assert_eq!(release(vec![log("a.log", "0.26.0", 4), log("b.log", "0.27.0", 4)]).unwrap(), "0.27.0");
+    }
 
     #[test]
     fn the_start_up_line_names_engine_and_release() {

@@ -145,6 +145,9 @@ pub fn read(case: &Case) -> Observed {
         observed.log = read_logs(None, &case.logs, known, &mut observed.config);
     }
     observed.notes.extend(observed.log.chains.iter().filter_map(told));
+    if observed.times.is_empty() && observed.tells_of_several_queues() {
+        observed.notes.push("logs that stand side by side tell of queues: they are of several servers, so check each of them alone".to_owned());
+    }
     observed
 }
 

@@ -15,10 +15,11 @@ const RATES: [(Signal, Signal); 2] =
 
 impl Observed {
     /// The same server with each line of its log that tells who runs and who waits in place of a scrape: those of the
-    /// last `within` before the last one with a request in it. Of several engines the one with the longest queue, as
-    /// limits hold for each. `None` where there are scrapes, or no such lines.
-    pub fn through_log(&self, within: Seconds) -> Option<Self> {
-        if !self.times.is_empty() {
+    /// last `within` before the last one with a request in it, and of those only the last stretch in which requests wait
+    /// where it has at least `stretch` lines: what happens now began there. Of several engines the one with the longest
+    /// queue, as limits hold for each. `None` where there are scrapes, no such lines, or those of several servers.
+    pub fn through_log(&self, within: Seconds, stretch: usize) -> Option<Self> {
+        if !self.times.is_empty() || self.tells_of_several_queues() {
             return None;
         }
         let all = |signal: Signal| self.log.series.iter().filter(move |one| one.signal == signal);
@@ -35,7 +36,12 @@ impl Observed {
             a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
         })?;
         let running = by_time(like(waiting, Signal::RequestsRunning)?);
-        let times = window(&waiting.series, &running, within)?;
+        let mut times = window(&waiting.series, &running, within)?;
+        let waits = by_time(waiting);
+        let lately = times.iter().rev().take_while(|at| waits.get(at).is_some_and(|n| *n > 0.0)).count();
+        if lately >= stretch {
+            times.drain(..times.len() - lately);
+        }
         let told = |signal| like(waiting, signal).map(by_time);
         let mut tracks: Vec<Track> = Vec::new();
         for signal in GAUGES {
@@ -48,6 +54,22 @@ impl Observed {
             tracks.push(track(counter, added_up(&times, &rates)));
         }
         Some(Self { times, tracks, lines: Some(waiting.source()), ..self.clone() })
+    }
+
+    /// Whether logs side by side tell of who runs and who waits: they are of several servers, and the settings of one
+    /// say nothing of another's queue.
+    pub fn tells_of_several_queues(&self) -> bool {
+        let mut chains =
+            self.log.series.iter().filter(|one| one.signal == Signal::RequestsWaiting).map(|one| one.chain);
+        let first = chains.next();
+        chains.any(|chain| Some(chain) != first)
+    }
+
+    /// Whether lines of a log behind those in place of scrapes tell that nobody runs or waits any more.
+    pub fn went_idle(&self) -> bool {
+        let all = self.log.series.iter().filter(|one| one.signal == Signal::RequestsWaiting);
+        let last = all.filter_map(|one| one.series.known().last().map(|(i, _)| one.series.times()[i])).max();
+        last.zip(self.times.last().copied()).is_some_and(|(last, seen)| last > seen)
     }
 }
 
@@ -125,12 +147,35 @@ mod tests {
             line("02:20:10", 0, 4, 7),
             line("02:20:20", 0, 0, 0),
         ];
-        let seen = read(&lines.concat()).through_log(Seconds(600.0)).expect("there are lines");
+        let seen = read(&lines.concat()).through_log(Seconds(600.0), 3).expect("there are lines");
         assert_eq!(seen.times.len(), 2);
         assert_eq!(values(&seen, Signal::RequestsWaiting), [6.0, 7.0]);
         assert_eq!(values(&seen, Signal::KvUsage), [0.925, 0.925]);
         assert_eq!(values(&seen, Signal::TokensGenerated), [0.0, 105.0]);
         assert!(seen.lines.is_some());
+    }
+
+    #[test]
+    fn a_queue_of_the_last_minutes_is_not_averaged_with_the_calm_before_it() {
+        let mut lines: Vec<String> = (0..9).map(|i| line(&format!("02:20:{i}0"), 0, 1, 0)).take(6).collect();
+        lines.extend((0..4).map(|i| line(&format!("02:21:{i}0"), 0, 4, 9)));
+        let seen = read(&lines.concat()).through_log(Seconds(600.0), 3).expect("there are lines");
+        assert_eq!(values(&seen, Signal::RequestsWaiting), [9.0; 4]);
+        assert!(!seen.went_idle());
+        lines.push(line("02:21:40", 0, 0, 0));
+        assert!(read(&lines.concat()).through_log(Seconds(600.0), 3).expect("there are lines").went_idle());
+    }
+
+    #[test]
+    fn queues_of_several_servers_are_not_one() {
+        let mut case = Case::default();
+        for (name, waits) in [("a.log", 0), ("b.log", 20)] {
+            let text = [line("02:20:00", 0, 4, waits), line("02:20:10", 0, 4, waits)].concat();
+            case.add_log(LogText { name: name.into(), text });
+        }
+        let read = crate::read(&case);
+        assert!(read.tells_of_several_queues() && read.through_log(Seconds(600.0), 3).is_none());
+        assert!(read.notes.iter().any(|note| note.contains("several servers")), "{:?}", read.notes);
     }
 
     #[test]
@@ -141,21 +186,21 @@ mod tests {
             line("02:20:10", 0, 9, 1),
             line("02:20:11", 1, 4, 7),
         ];
-        let seen = read(&lines.concat()).through_log(Seconds(600.0)).expect("there are lines");
+        let seen = read(&lines.concat()).through_log(Seconds(600.0), 3).expect("there are lines");
         assert_eq!(values(&seen, Signal::RequestsRunning), [4.0, 4.0]);
     }
 
     #[test]
     fn an_idle_log_and_one_without_such_lines_show_nothing() {
-        assert!(read(&line("02:20:00", 0, 0, 0)).through_log(Seconds(600.0)).is_none());
-        assert!(read("INFO:     Application startup complete.\n").through_log(Seconds(600.0)).is_none());
+        assert!(read(&line("02:20:00", 0, 0, 0)).through_log(Seconds(600.0), 3).is_none());
+        assert!(read("INFO:     Application startup complete.\n").through_log(Seconds(600.0), 3).is_none());
     }
 
     #[test]
     fn lines_of_a_process_that_is_gone_are_not_the_running_ones() {
         let start = "INFO vLLM API server version 0.15.0\n";
         let queue = [line("02:20:00", 0, 4, 6), line("02:20:10", 0, 4, 7)].concat();
-        assert!(read(&format!("{start}{queue}{start}")).through_log(Seconds(600.0)).is_none());
-        assert!(read(&format!("{start}{start}{queue}")).through_log(Seconds(600.0)).is_some());
+        assert!(read(&format!("{start}{queue}{start}")).through_log(Seconds(600.0), 3).is_none());
+        assert!(read(&format!("{start}{start}{queue}")).through_log(Seconds(600.0), 3).is_some());
     }
 }

@@ -48,5 +48,5 @@ pub use starts::{StartLine, StartPart, start_lines};
 pub use xids::{Xid, XidFault};
 
 pub(crate) use calendar::Known;
-pub(crate) use order::told;
+pub(crate) use order::{told, written_last};
 pub(crate) use read::read_logs;

@@ -108,6 +108,14 @@ pub(super) fn chains<'a>(logs: &[&'a LogText], known: Known) -> Vec<Chain<'a>> {
         .collect()
 }
 
+/// The file that was written last, where all of them are one log and something tells its order.
+pub(crate) fn written_last<'a>(logs: &[&'a LogText]) -> Option<&'a LogText> {
+    match &chains(logs, Known::default())[..] {
+        [only] if logs.len() == 1 || only.by != LogOrder::Given => only.logs.last().copied(),
+        _ => None,
+    }
+}
+
 /// Files whose times do not overlap, behind each other; of several they could follow, those of the same name.
 fn by_times(mut files: Vec<File<'_>>) -> Vec<Vec<File<'_>>> {
     files.sort_by_key(|file| (file.span, file.given));

@@ -75,7 +75,8 @@ pub(super) const PERIODIC: &[Periodic] = &[
     // In both engines of vLLM. Where a line names two pools, the first is the one on the device.
     Periodic {
         text: "Avg prompt throughput: ",
-        without: "",
+        // The sum of several engines has no limit that is known: each has its own.
+        without: " Engines Aggregated: ",
         log: VLLM,
         engine_behind: "Engine ",
         fields: &[

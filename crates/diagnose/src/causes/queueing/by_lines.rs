@@ -2,6 +2,8 @@
 
 use intriage_case::{Fact, Quantity, Requests, Seconds, Signal, Unit};
 
+use intriage_engines::Observed;
+
 use crate::evidence::Evidence;
 use crate::lately::death;
 use crate::thresholds::Limit;
@@ -14,8 +16,7 @@ const SURE: f64 = 0.7;
 pub(super) fn or_by_lines(e: &Evidence<'_>, weigh: fn(&Evidence<'_>, Weighing) -> Judgement) -> Judgement {
     // A server that was asked and did not answer has other troubles than the queue it once had.
     let asked = !e.observed.times.is_empty() || !e.observed.failed.is_empty();
-    let within = Seconds(e.limit(Limit::LogWindow));
-    let Some(seen) = e.observed.through_log(within).filter(|_| !asked) else {
+    let Some(seen) = through_log(e).filter(|_| !asked) else {
         return weigh(e, Weighing::new());
     };
     let lines = Evidence::new(&seen, e.intent, e.thresholds);
@@ -30,7 +31,7 @@ pub(super) fn or_by_lines(e: &Evidence<'_>, weigh: fn(&Evidence<'_>, Weighing) -
 
 /// What the lines of a log show of a server nobody scraped, in words.
 pub(crate) fn lines_show(e: &Evidence<'_>) -> Option<String> {
-    let seen = e.observed.through_log(Seconds(e.limit(Limit::LogWindow)))?;
+    let seen = through_log(e)?;
     let lines = Evidence::new(&seen, e.intent, e.thresholds);
     let mean = |signal| lines.mean_busy(signal).map(Requests);
     let (running, waiting) = (mean(Signal::RequestsRunning)?, mean(Signal::RequestsWaiting)?);
@@ -41,11 +42,16 @@ pub(crate) fn lines_show(e: &Evidence<'_>) -> Option<String> {
     ))
 }
 
+fn through_log(e: &Evidence<'_>) -> Option<Observed> {
+    e.observed.through_log(Seconds(e.limit(Limit::LogWindow)), e.limit(Limit::LogLines) as usize)
+}
+
 /// One line is a moment; several are a state.
 fn enough(e: &Evidence<'_>) -> Test {
     let count = e.busy().len() as f64;
+    let idle = if e.observed.went_idle() { "; behind them it is idle" } else { "" };
     let says = format!(
-        "nobody scraped the server: {count:.0} lines of its log over {} tell who runs and who waits",
+        "nobody scraped the server: {count:.0} lines of its log over {} tell who runs and who waits{idle}",
         e.elapsed()
     );
     if count < e.limit(Limit::LogLines) {
