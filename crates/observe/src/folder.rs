@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use intriage_case::file::{self, CaseFileError};
 use intriage_case::{Case, LogText, Millis, Scrape, ScrapeOutcome, Target, layout};
-use intriage_engines::{GpuText, ManifestError, recognise_gpu_text};
+use intriage_engines::{GpuText, LogReadings, ManifestError, recognise_gpu_text};
 use thiserror::Error;
 
 use listing::{entries, files_of};
@@ -70,7 +70,7 @@ pub enum OpenError {
     },
     /// Something else.
     #[error(
-        "{0} is neither a folder of recordings nor a case file (a zip written by --save), nor is it named like a log (.log, .log.1, .log.gz)"
+        "{0} is neither a folder of recordings nor a case file (a zip written by --save), nor a log: it is not called one (.log, .log.1, .log.gz) and has no line of an engine or a kernel that is known here"
     )]
     Other(PathBuf),
     /// A text no GPU tool printed.
@@ -123,7 +123,9 @@ pub fn look_into(path: &Path) -> Result<Found, OpenError> {
     }
     let bytes = read_limited(path)?;
     if !file::looks_like_one(&bytes) {
-        return Err(OpenError::Other(path.to_owned()));
+        // Logs are called nohup.out or messages, too: their lines tell.
+        let log = one_log(path, name).ok().filter(|found| found.case.logs.iter().any(is_known_log));
+        return log.ok_or_else(|| OpenError::Other(path.to_owned()));
     }
     let opened = file::open(&bytes).map_err(|why| OpenError::NotACase { path: path.to_owned(), why })?;
     let mut case = opened.case;
@@ -145,6 +147,11 @@ fn one_log(path: &Path, name: String) -> Result<Found, OpenError> {
     case.notes.extend(taken.cut);
     case.add_log(taken.log);
     Ok(Found { case, strays: Vec::new() })
+}
+
+fn is_known_log(log: &LogText) -> bool {
+    let read = LogReadings::of(log);
+    !read.events.is_empty() || !read.series.is_empty() || !read.answers.is_empty()
 }
 
 fn name_of(path: &Path) -> String {

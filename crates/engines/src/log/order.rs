@@ -172,7 +172,7 @@ struct File<'a> {
 /// How old a rotation says a file is, the oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Age {
-    /// `vllm.log-20261115`
+    /// `vllm.log-20261115`, `vllm.log.2026-11-15`
     Dated(String),
     /// `vllm.log.2`
     Numbered(Reverse<u32>),
@@ -238,7 +238,11 @@ fn is_engines(text: &str) -> bool {
 /// What a name is without what a rotation adds, digits aside, and how old that says it is.
 fn rotation(name: &str) -> (String, Age) {
     let name = name.strip_suffix(".log").unwrap_or(name);
-    let (stem, age) = if let Some((stem, date)) = name.split_once(".log-") {
+    // Python and kubelets put a dot before the date.
+    let is_date =
+        |(_, rest): &(&str, &str)| rest.len() >= 8 && rest.starts_with(|c: char| c.is_ascii_digit());
+    let dated = name.split_once(".log-").or_else(|| name.split_once(".log.").filter(is_date));
+    let (stem, age) = if let Some((stem, date)) = dated {
         (stem, Age::Dated(date.to_owned()))
     } else {
         let numbered = name.rsplit_once('.').and_then(|(stem, number)| {

@@ -74,6 +74,11 @@ fn without_times_a_rotation_tells_by_its_numbers_or_dates_and_else_the_order_giv
             LogOrder::Rotation,
         ),
         (
+            ["vllm.log", "vllm.log.2026-11-15.log", "vllm.log.2026-11-14.log"],
+            ["vllm.log.2026-11-14.log", "vllm.log.2026-11-15.log", "vllm.log"],
+            LogOrder::Rotation,
+        ),
+        (
             ["vllm-b2.log", "vllm-b1.log", "vllm-b3.log"],
             ["vllm-b2.log", "vllm-b1.log", "vllm-b3.log"],
             LogOrder::Given,

@@ -38,6 +38,9 @@ fn a_log_is_a_case_of_its_own() {
         let case = open(&dir.path().join(name)).unwrap();
         assert_eq!((case.target.name.as_str(), case.logs[0].text.as_str()), (name, "INFO ready\n"));
     }
+    let known = "INFO:     Application startup complete.\n";
+    fs::write(dir.path().join("nohup.out"), known).unwrap();
+    assert_eq!(open(&dir.path().join("nohup.out")).unwrap().logs[0].text, known);
     let refused = |name: &str, bytes: &[u8]| {
         fs::write(dir.path().join(name), bytes).unwrap();
         open(&dir.path().join(name)).unwrap_err().to_string()

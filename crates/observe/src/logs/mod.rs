@@ -175,7 +175,7 @@ pub(crate) fn log_name(path: &Path) -> String {
 pub(crate) fn is_rotated(name: &str) -> bool {
     const PACKED: [&str; 4] = [".gz", ".zst", ".xz", ".bz2"];
     let plain = PACKED.iter().find_map(|ending| name.strip_suffix(ending));
-    let is_age = |age: &str| matches!(age.as_bytes(), [b'.' | b'-', digits @ ..] if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit));
+    let is_age = |age: &str| matches!(age.as_bytes(), [b'.' | b'-', first, rest @ ..] if first.is_ascii_digit() && rest.iter().all(|b| b.is_ascii_digit() || b"-_T:.".contains(b)));
     match plain.unwrap_or(name).split_once(".log") {
         Some((stem, age)) if !stem.is_empty() && !name.contains('/') => {
             is_age(age) || (age.is_empty() && plain.is_some())

@@ -63,7 +63,17 @@ fn a_log_is_called_after_its_file_and_a_hosts_last_label_is_no_ending() {
 
 #[test]
 fn names_of_a_rotation_are_known() {
-    for name in ["x.log.1", "x.log.12.gz", "x.log-20261115", "x.log-20261115.gz", "x.log.gz", "x.log.1.zst"] {
+    for name in [
+        "vllm.log.2026-11-14",
+        "0.log.20261115-024312",
+        "0.log.20261115-024312.gz",
+        "x.log.1",
+        "x.log.12.gz",
+        "x.log-20261115",
+        "x.log-20261115.gz",
+        "x.log.gz",
+        "x.log.1.zst",
+    ] {
         assert!(is_rotated(name), "{name}");
     }
     for name in ["x.log", "x.txt.1", ".log.1", "a/x.log.1", "x.log.old", "x.logs.1", "x.gz", "x.log."] {

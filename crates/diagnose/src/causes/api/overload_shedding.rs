@@ -145,7 +145,11 @@ fn sheds(status: u16) -> bool {
 
 /// Refused requests as a share of all that came.
 fn share(e: &Evidence<'_>, refused: f64) -> Ratio {
-    let served = e.finished().map_or(0.0, Requests::get);
+    let by_log = || {
+        let answers = e.observed.log.answers.iter();
+        answers.filter(|(status, _)| **status < 400).map(|(_, n)| *n as f64).sum()
+    };
+    let served = e.finished().map_or_else(by_log, Requests::get);
     Ratio::of(refused, refused + served).unwrap_or(Ratio(0.0))
 }
 
@@ -235,6 +239,16 @@ mod tests {
             .gauges(RequestsWaiting, &[4.0, 3.0, 2.0])
             .counter(RequestsRejected, 1538.0)
             .finished("stop", 17.0)
+    }
+
+    #[test]
+    fn of_a_log_alone_those_that_were_answered_count_as_well() {
+        let line = |status: &str| {
+            format!("INFO:     10.0.0.1:5 - \"POST /v1/chat/completions HTTP/1.1\" {status}\n")
+        };
+        let log = line("200 OK").repeat(50) + &line("429 Too Many Requests").repeat(150);
+        let j = Given::vllm("0.28.0").without_scrapes().log(&log).judge(&CAUSE);
+        assert!(j.says.contains("refused 150 requests on purpose, 75 % of all"), "{j:#?}");
     }
 
     #[test]
