@@ -43,7 +43,7 @@ fn several_files(bytes: &[u8]) {
     for event in &observed.log.events {
         assert!(event.in_a_row >= 1 && event.line <= event.last_line, "{event:?}");
     }
-    if let Some(seen) = observed.through_log(Seconds(600.0)) {
+    if let Some(seen) = observed.through_log(Seconds(600.0), 3) {
         assert!(!seen.times.is_empty() && seen.times.is_sorted());
     }
 }
