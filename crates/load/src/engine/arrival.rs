@@ -2,7 +2,8 @@
 
 use intriage_case::Nanos;
 
-/// How often the sockets are looked at while answers come, in milliseconds. Costs 0.2 % of a core.
+/// How often the sockets are looked at while answers come, in milliseconds. Measured on a virtual machine: 0.6 % of a core
+/// while one slow answer comes, nothing that shows beside 200.
 pub(super) const LOOK_MS: u8 = 5;
 /// The same as a time.
 pub(super) const LOOK: Nanos = Nanos(LOOK_MS as u64 * 1_000_000);
