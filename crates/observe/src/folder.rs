@@ -15,7 +15,9 @@ use thiserror::Error;
 use listing::{entries, files_of};
 
 use crate::legible::why_illegible;
-use crate::logs::{EncodingError, LogLimits, LogSource, around_gap, decoded, is_rotated, log_name};
+use crate::logs::{
+    EncodingError, LogError, LogLimits, LogSource, TakenLog, around_gap, decoded, is_rotated, log_name,
+};
 
 /// Most bytes read of one file of a recording.
 pub const MAX_FILE: u64 = 256 << 20;
@@ -68,6 +70,9 @@ pub enum OpenError {
         /// The reason, with its line.
         why: ManifestError,
     },
+    /// A log that cannot be read.
+    #[error(transparent)]
+    Log(#[from] LogError),
     /// Something else.
     #[error(
         "{0} is neither a folder of recordings nor a case file (a zip written by --save), nor a log: it is not called one (.log, .log.1, .log.gz) and has no line of an engine or a kernel that is known here"
@@ -130,23 +135,27 @@ pub fn look_into(path: &Path) -> Result<Found, OpenError> {
     let opened = file::open(&bytes).map_err(|why| OpenError::NotACase { path: path.to_owned(), why })?;
     let mut case = opened.case;
     if !opened.named {
-        case.target = Target { name: name_of(path) };
+        case.target = Target { name };
     }
     Ok(Found { case, strays: opened.strays })
 }
 
 /// A log is a case of its own: often there is nothing else.
 fn one_log(path: &Path, name: String) -> Result<Found, OpenError> {
-    let failed = |why: String| OpenError::Io { path: path.to_owned(), why };
-    let limits = LogLimits { bytes: MAX_FILE as usize, time: None, since: Duration::ZERO };
-    let taken = LogSource::File(path.to_owned()).take(&limits).map_err(|why| failed(why.to_string()))?;
+    let taken = take_log(path)?;
     if let Some(why) = why_illegible(&taken.log.text) {
-        return Err(failed(why.to_string()));
+        return Err(OpenError::Io { path: path.to_owned(), why: why.to_string() });
     }
     let mut case = Case { target: Target { name }, ..Case::default() };
     case.notes.extend(taken.cut);
     case.add_log(taken.log);
     Ok(Found { case, strays: Vec::new() })
+}
+
+/// A log as its file has it, unpacked.
+fn take_log(path: &Path) -> Result<TakenLog, LogError> {
+    let limits = LogLimits { bytes: MAX_FILE as usize, time: None, since: Duration::ZERO };
+    LogSource::File(path.to_owned()).take(&limits)
 }
 
 fn is_known_log(log: &LogText) -> bool {
@@ -209,8 +218,7 @@ fn folder(path: &Path) -> Result<Found, OpenError> {
 
 /// Adds a log that a rotation renamed, and perhaps packed.
 fn rotated_log(case: &mut Case, file: &Path, name: &str) {
-    let limits = LogLimits { bytes: MAX_FILE as usize, time: None, since: Duration::ZERO };
-    match LogSource::File(file.to_owned()).take(&limits) {
+    match take_log(file) {
         Ok(taken) => {
             case.notes.extend(taken.cut.map(|cut| format!("{name}: {cut}")));
             match why_illegible(&taken.log.text) {
