@@ -27,6 +27,7 @@ mod silence;
 #[cfg(test)]
 mod testing;
 mod thresholds;
+mod timeline;
 mod verdict;
 mod weighing;
 
