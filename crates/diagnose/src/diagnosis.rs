@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::prediction::Prediction;
+use crate::symptoms::{Aspect, Symptom};
+use crate::timeline::Event;
 
 /// The version of the diagnosis format.
 pub const SCHEMA: &str = "intriage.diagnosis/1";
@@ -30,6 +32,12 @@ pub struct Diagnosis {
     pub window: WindowSummary,
     /// The answer.
     pub verdict: Verdict,
+    /// Every aspect of the service: whether it hurts, and by which yardstick.
+    #[serde(default)]
+    pub symptoms: Vec<Symptom>,
+    /// What happened when inside the window.
+    #[serde(default)]
+    pub timeline: Vec<Event>,
     /// Where the time went, with what is left unexplained.
     pub segments: Vec<Segment>,
     /// The objectives given and how they fared.
@@ -109,21 +117,45 @@ pub enum Status {
 pub struct Verdict {
     /// Whether something is wrong.
     pub status: Status,
+    /// Whether that is proven: something hurts and its cause is confirmed, or everything that matters was seen and is fine.
+    #[serde(default)]
+    pub proven: bool,
     /// The answer in one sentence.
     pub answer: String,
     /// The cause that comes first.
     pub primary: Primary,
     /// The next best explanation.
     pub runner_up: Option<RunnerUp>,
+    /// Where something hurts and no cause fits completely: the nearest ones, and what each lacks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<Candidate>,
+}
+
+/// A cause that might explain what hurts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Candidate {
+    /// A catalogue id.
+    pub cause: String,
+    /// What it lacks, in one sentence.
+    pub lacks: String,
 }
 
 /// The cause that comes first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Primary {
-    /// A catalogue id, or null.
+    /// A catalogue id; null where nothing is wrong, or where no known cause explains what hurts.
     pub cause: Option<String>,
     /// How sure, 0 to 1.
     pub confidence: f64,
+    /// The aspect that hurts most: `queue`, `decode step`, `errors`…; null where nothing hurts.
+    #[serde(default)]
+    pub segment: Option<Aspect>,
+    /// The cause's class, such as `queueing`.
+    #[serde(default)]
+    pub class: Option<String>,
+    /// The layer the cause lives in, such as `memory`.
+    #[serde(default)]
+    pub layer: Option<String>,
 }
 
 /// The next best explanation.

@@ -8,10 +8,12 @@ use intriage_engines::{Instance, Observed, Setting};
 
 use crate::account::Account;
 use crate::clients::Clients;
+use crate::diagnosis::ObjectiveResult;
 use crate::floor::Floor;
-use crate::objectives::signal_of;
+use crate::objectives::{judge_objectives, signal_of};
 use crate::paths::Paths;
 use crate::thresholds::{Limit, Thresholds};
+use crate::timeline::Timeline;
 
 /// The evidence of one case, ready to be weighed.
 ///
@@ -33,6 +35,10 @@ pub struct Evidence<'a> {
     pub(crate) clients: Result<Clients, String>,
     /// What probes saw of the ways to the server, or why that is not known.
     pub(crate) paths: Result<Paths, String>,
+    /// How each stated objective fared.
+    pub(crate) objectives: Vec<ObjectiveResult>,
+    /// What happened when, and the account of every interval.
+    pub(crate) timeline: Timeline,
     scope: Option<Instance>,
     busy: Vec<usize>,
 }
@@ -49,6 +55,8 @@ impl<'a> Evidence<'a> {
             floor: Err(String::new()),
             clients: Err(String::new()),
             paths: Paths::of(&observed.paths, thresholds),
+            objectives: Vec::new(),
+            timeline: Timeline::default(),
             scope,
             busy: Vec::new(),
         };
@@ -60,6 +68,8 @@ impl<'a> Evidence<'a> {
             let most = floor.most_prompt_time(&evidence);
             evidence.account.know_floor(Seconds(floor.decode), most.map(Ratio));
         }
+        evidence.objectives = judge_objectives(&evidence);
+        evidence.timeline = Timeline::of(&evidence);
         evidence
     }
 

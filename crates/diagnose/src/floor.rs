@@ -6,6 +6,7 @@ use intriage_physics::bounds::formulas;
 use intriage_physics::{Deployment, FlopPerSecond, Gpu, Math, ModelShape, gpu, known};
 
 use crate::evidence::Evidence;
+use crate::thresholds::Limit;
 
 /// The least time of a decode step and of an average prompt, under this case's load.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,9 +49,6 @@ impl Floor {
         if e.observed.config.text(Setting::Device) == Some("cpu") {
             return Err("the model runs on a CPU, for which no bound is kept".into());
         }
-        if e.delta(Signal::SpecDrafts).is_some_and(|n| n > 0.0) {
-            return Err("speculation makes a step more than one pass over the weights".into());
-        }
         let gpu = card(e)?;
         let model = model(e)?;
         let (running, live) = load(e).ok_or("how much context is live is not shown")?;
@@ -74,6 +72,7 @@ impl Floor {
                 Self::new(&gpu, parts, parts.0 + parts.1, prefill, live)
             }
         };
+        let floor = floor.shared_by(tokens_per_step(e));
         // A mixture of experts read as dense, a wrong name: whatever beats the bound refutes it.
         match e.account.itl {
             Some(step) if step < floor.decode => Err(format!(
@@ -111,6 +110,14 @@ impl Floor {
         }
     }
 
+    /// The same step where it yields several tokens of a sequence.
+    fn shared_by(mut self, tokens: f64) -> Self {
+        for part in [&mut self.weights, &mut self.context, &mut self.decode] {
+            *part /= tokens;
+        }
+        self
+    }
+
     /// The most of the time that computing prompts can take, as a share: what the floor asks for at the
     /// lowest usual efficiency.
     pub(crate) fn most_prompt_time(&self, e: &Evidence<'_>) -> Option<f64> {
@@ -127,7 +134,19 @@ fn card(e: &Evidence<'_>) -> Result<Gpu, String> {
         "which GPU this is, is stated nowhere (nvidia-smi -q, or /server_info of vLLM in developer mode)",
     )?;
     let found = gpu::find(listed(name)).map_err(|e| e.to_string())?;
-    Ok(clock_under_load(e).map_or(found.gpu.clone(), |mhz| found.gpu.with_clock(mhz)))
+    // A card under full load may run below its highest clock; one whose clocks are locked could do better.
+    let peak = found.gpu.peak_clock_mhz.unwrap_or(0.0);
+    let free = clock_under_load(e).filter(|mhz| *mhz >= e.limit(Limit::LockedClock) * peak);
+    Ok(free.map_or(found.gpu.clone(), |mhz| found.gpu.with_clock(mhz)))
+}
+
+/// Tokens a sequence gains in a step: one, and the drafted ones that were accepted.
+fn tokens_per_step(e: &Evidence<'_>) -> f64 {
+    let (drafts, accepted) = (e.delta(Signal::SpecDrafts), e.delta(Signal::SpecAcceptedTokens));
+    1.0 + drafts
+        .zip(accepted)
+        .and_then(|(d, a)| intriage_case::Ratio::of(a, d))
+        .map_or(0.0, |r| r.get().max(0.0))
 }
 
 /// The mean SM clock in MHz while kernels ran.

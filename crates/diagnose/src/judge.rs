@@ -6,48 +6,32 @@ use intriage_engines::{Observed, Setting, read};
 use crate::benign::benign;
 use crate::causes::{Cause, Class, catalogue, machine_notes, silent_hops, unfelt};
 use crate::diagnosis::{
-    Diagnosis, EngineSummary, Finding, Outcome, RemedyOut, RuledOut, SCHEMA, Status, Unjudged, WindowSummary,
+    Diagnosis, EngineSummary, Finding, ImpactOn, Outcome, RemedyOut, RuledOut, SCHEMA, Status, Unjudged,
+    WindowSummary,
 };
 use crate::evidence::Evidence;
 use crate::notes::window_notes;
-use crate::objectives::judge_objectives;
-use crate::rank::{Held, rank, split_unfelt_demand};
+use crate::rank::{Held, rank};
 use crate::segments::segments;
+use crate::symptoms::{Aspect, Symptoms};
 use crate::thresholds::Thresholds;
-use crate::verdict::{split_by_objectives, verdict};
+use crate::verdict::verdict;
+use crate::weighing::Judgement;
 
 /// Diagnoses a case. The same case and thresholds give the same answer on any machine.
 pub fn diagnose(case: &Case, thresholds: &Thresholds) -> Diagnosis {
-    let observed = read(case);
-    let e = Evidence::new(&observed, &case.intent, thresholds);
-    let objectives = judge_objectives(&e);
-    let mut held = Vec::new();
-    let (mut ruled_out, mut cannot_tell) = (Vec::new(), Vec::new());
-    for cause in catalogue() {
-        let judgement = (cause.judge)(&e);
-        match judgement.outcome {
-            Outcome::Confirmed | Outcome::Likely => {
-                held.push(Held { cause, judgement, effect_of: None, drives: None });
-            }
-            Outcome::RuledOut => {
-                ruled_out.push(RuledOut { cause: cause.id.into(), because: judgement.against });
-            }
-            Outcome::CannotTell => {
-                cannot_tell.push(Unjudged {
-                    cause: cause.id.into(),
-                    missing: judgement.missing,
-                    probe: probe_text(cause),
-                });
-            }
-        }
-    }
-    let ids: Vec<&str> = held.iter().map(|h| h.cause.id).collect();
+    judge(&read(case), case, thresholds)
+}
+
+/// Diagnoses a case that was read before: account, symptoms, causes, rank, verdict.
+pub fn judge(observed: &Observed, case: &Case, thresholds: &Thresholds) -> Diagnosis {
+    let e = Evidence::new(observed, &case.intent, thresholds);
+    let mut symptoms = Symptoms::of(&e);
+    let causes = explain(&e, &mut symptoms);
+    let held = rank(&e, causes.held);
+    let verdict = verdict(&e, &symptoms, &held, &causes.cannot_tell);
+    let ids: Vec<&str> = held.iter().chain(&causes.unfelt).map(|h| h.cause.id).collect();
     let benign = benign(&e, &ids);
-    let (harmless, held) = split_by_objectives(&e, held, &objectives);
-    let missed = objectives.iter().any(|o| o.met == Some(false));
-    let (unfelt_demand, held) = if missed { (Vec::new(), held) } else { split_unfelt_demand(&e, held) };
-    let held = rank(&e, held);
-    let verdict = verdict(&e, &held, &cannot_tell, &objectives);
     let mut notes = observed.notes.clone();
     notes.extend(window_notes(&e));
     notes.extend(unfelt(&e));
@@ -55,31 +39,32 @@ pub fn diagnose(case: &Case, thresholds: &Thresholds) -> Diagnosis {
     if !held.iter().any(|h| h.cause.class == Class::Network) {
         notes.extend(silent_hops(&e));
     }
-    notes.extend(harmless.iter().map(|h| {
-        format!("{} (every stated objective is met, so this is a note): {}", h.cause.id, h.judgement.says)
-    }));
-    notes.extend(unfelt_demand.iter().map(|h| {
-        let felt = h.judgement.impact.as_ref().map_or("", |i| i.says.as_str());
-        format!("{} (hardly felt, so this is a note): {}; {felt}", h.cause.id, h.judgement.says)
-    }));
+    notes.extend(
+        causes
+            .unfelt
+            .iter()
+            .map(|h| format!("{} (nothing that it explains hurts): {}", h.cause.id, h.judgement.says)),
+    );
     let remedies = held
         .first()
         .filter(|_| verdict.status == Status::Finding)
-        .map_or(Vec::new(), |h| remedies(&observed, h));
+        .map_or(Vec::new(), |h| remedies(observed, h));
     Diagnosis {
         schema: SCHEMA.into(),
         intriage: env!("CARGO_PKG_VERSION").into(),
         target: case.target.name.clone(),
         profile: case.intent.profile,
-        engine: engine_summary(&observed),
+        engine: engine_summary(observed),
         model: observed.model.clone(),
         window: window_summary(&e),
         verdict,
+        symptoms: symptoms.0,
+        timeline: e.timeline.events.clone(),
         segments: segments(&e),
-        objectives,
+        objectives: e.objectives.clone(),
         findings: held.into_iter().map(finding).collect(),
-        ruled_out,
-        cannot_tell,
+        ruled_out: causes.ruled_out,
+        cannot_tell: causes.cannot_tell,
         remedies,
         predictions: Vec::new(),
         no_prediction: None,
@@ -87,6 +72,61 @@ pub fn diagnose(case: &Case, thresholds: &Thresholds) -> Diagnosis {
         config: observed.table.clone(),
         notes,
     }
+}
+
+/// What the catalogue makes of the evidence.
+#[derive(Default)]
+struct Causes {
+    /// Those that hold and explain something that hurts.
+    held: Vec<Held>,
+    /// Those that hold while nothing they explain hurts.
+    unfelt: Vec<Held>,
+    ruled_out: Vec<RuledOut>,
+    cannot_tell: Vec<Unjudged>,
+}
+
+/// Asks every cause, and keeps as findings those that explain a symptom that hurts.
+fn explain(e: &Evidence<'_>, symptoms: &mut Symptoms) -> Causes {
+    let mut causes = Causes::default();
+    let mut holding = Vec::new();
+    for cause in catalogue() {
+        let judgement = (cause.judge)(e);
+        match judgement.outcome {
+            Outcome::Confirmed | Outcome::Likely => {
+                learn_what_words_tell(symptoms, cause, &judgement);
+                holding.push(Held { cause, judgement, effect_of: None, drives: None });
+            }
+            Outcome::RuledOut => {
+                causes.ruled_out.push(RuledOut { cause: cause.id.into(), because: judgement.against });
+            }
+            Outcome::CannotTell => causes.cannot_tell.push(Unjudged {
+                cause: cause.id.into(),
+                missing: judgement.missing,
+                probe: probe_text(cause),
+            }),
+        }
+    }
+    let explains = |h: &Held| symptoms.any_hurts(h.cause.hurts);
+    (causes.held, causes.unfelt) = holding.into_iter().partition(explains);
+    causes
+}
+
+/// A log, a kernel or a probe tells of harm that no figure of the window shows: a start that failed, refusals, a slow way.
+fn learn_what_words_tell(symptoms: &mut Symptoms, cause: &Cause, judgement: &Judgement) {
+    let Some(impact) = &judgement.impact else { return };
+    let told = match (impact.on, cause.class) {
+        (ImpactOn::Availability, _) => Aspect::Availability,
+        (ImpactOn::Errors, _) => Aspect::Errors,
+        (ImpactOn::Measurement, _) => Aspect::Measurement,
+        (_, Class::Network | Class::Client) => {
+            match cause.hurts.iter().find(|a| !Aspect::LATENCY.contains(a)) {
+                Some(aspect) => *aspect,
+                None => return,
+            }
+        }
+        _ => return,
+    };
+    symptoms.learn(told, impact.share, &impact.says);
 }
 
 /// Who answered, as a diagnosis names it.

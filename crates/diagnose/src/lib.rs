@@ -24,6 +24,7 @@ mod prediction;
 mod rank;
 mod segments;
 mod silence;
+mod symptoms;
 #[cfg(test)]
 mod testing;
 mod thresholds;
@@ -37,13 +38,15 @@ pub use contents::{
     CONTENTS_SCHEMA, Contents, GpuEntry, HostEntry, LogEntry, PathEntry, ReplicaEntry, contents,
 };
 pub use diagnosis::{
-    Diagnosis, EngineSummary, Finding, Impact, ImpactOn, Named, ObjectiveResult, Outcome, Primary, RemedyOut,
-    RuledOut, SCHEMA, Segment, SegmentOf, Status, Unjudged, Verdict, WindowSummary,
+    Candidate, Diagnosis, EngineSummary, Finding, Impact, ImpactOn, Named, ObjectiveResult, Outcome, Primary,
+    RemedyOut, RuledOut, SCHEMA, Segment, SegmentOf, Status, Unjudged, Verdict, WindowSummary,
 };
 pub use difference::{Area, DIFFERENCE_SCHEMA, Difference, Row, Side, Weight, difference};
 pub use evidence::Evidence;
 pub use health::{Check, HEALTH_SCHEMA, Health, State, health};
-pub use judge::diagnose;
+pub use judge::{diagnose, judge};
 pub use prediction::{Estimate, Fit, Foreseen, Prediction, Times};
+pub use symptoms::{Aspect, Harm, Symptom, Yardstick};
 pub use thresholds::{Limit, ThresholdError, Thresholds};
+pub use timeline::{Event, EventKind};
 pub use weighing::{Advice, Judgement, Test, Weighing};

@@ -58,15 +58,6 @@ fn is_limit(held: &Held) -> bool {
     LIMITS.contains(&held.cause.class)
 }
 
-/// Takes out demand that grew and is hardly felt, and that drove the server into no limit: it is no finding.
-pub(crate) fn split_unfelt_demand(e: &Evidence<'_>, held: Vec<Held>) -> (Vec<Held>, Vec<Held>) {
-    let limited = held.iter().any(is_limit);
-    held.into_iter().partition(|h| {
-        let share = h.judgement.impact.as_ref().map_or(0.0, |i| i.share.get());
-        !limited && DEMAND.contains(&h.cause.id) && share < e.limit(Limit::WorthNaming)
-    })
-}
-
 /// Not serving outranks failing, failing outranks slowness. Then what is confirmed and worth naming
 /// comes before what is only likely, and within that the larger share.
 fn weight(e: &Evidence<'_>, held: &Held) -> f64 {

@@ -170,6 +170,29 @@ thresholds! {
     TracedRequests "traced_requests" 20.0 Requests "requests whose time before the call is known" "catalogue (upstream-pipeline-latency)";
     OldEvent "old_event" 86_400.0 Seconds "a line of the kernel's log this long before the window is of another day: the log reaches back to the start of the machine" "own; longer than any zone is from UTC";
     BeforeStart "before_start" 600.0 Seconds "a fault this long before the server started did not end the one before it: a supervisor starts the next within minutes" "own; Kubernetes waits at most 5 minutes between restarts";
+    QueueFelt "queue_felt" 0.05 Seconds "mean queue from which it is felt: below 2 ms in every healthy recording, above 75 ms wherever queueing is the fault" "own recordings";
+    SegmentShare "segment_share" 0.2 Ratio "share of the account from which a part is a large one" "Linux perf top-down: 15 to 20 % at the first level";
+    WaitingShare "waiting_share" 0.25 Ratio "share of the requests in the server that wait, where no times are kept" "own";
+    StretchWait "stretch_wait" 0.5 Seconds "mean wait inside a stretch of the window from which the stretch is felt" "own";
+    StretchLooks "stretch_looks" 2.0 Count "looks in a row that show a queue; one is a gauge read between two steps" "own";
+    StretchRequests "stretch_requests" 3.0 Requests "waiting at once in a stretch; fewer come and go with every step" "own";
+    Recovery "recovery" 10.0 Seconds "time after a burst in which a service made for bursts has no queue again" "own";
+    PrefillOverFloor "prefill_over_floor" 4.5 Ratio "mean prefill over computing the prompt at the peak rate; 2.1 to 4.4 in healthy recordings" "own; H200";
+    PrefillExcess "prefill_excess" 0.1 Seconds "time above the floor of a prefill that is felt at all" "own";
+    AvoidablePrefill "avoidable_prefill" 0.1 Seconds "a prefill this long is worth a prefix cache" "own";
+    PublishedTtft "published_ttft" 2.0 Seconds "p95 of the first token of a chat service" "MLPerf Inference, conversational: 2 s at p99";
+    LongestTtft "longest_ttft" 10.0 Seconds "mean first token that nobody calls well, whatever the machine" "own; MLPerf's loosest is 6 s at p99";
+    TokenOverFloor "token_over_floor" 2.6 Ratio "mean gap between tokens over its floor: 1.5 to 2.5 in healthy H200 recordings, 2.6 to 6 in faulty ones" "own recordings; Splitwise: 1.25 to 1.5 times the uncontended request";
+    TokenExcess "token_excess" 0.004 Seconds "time above the floor of a token that matters: small models are bound by their host and fast all the same" "own";
+    StallShare "stall_share" 0.4 Ratio "share of a token's time that is stalls: below 0.3 in healthy recordings, above 0.4 in faulty ones" "own recordings";
+    TornShare "torn_share" 0.6 Ratio "share of a token's time that is stalls and prompts together" "own recordings";
+    PublishedItl "published_itl" 0.1 Seconds "p95 of the gap between tokens of a chat service" "MLPerf Inference, conversational: 100 ms at p99";
+    AbortShare "abort_share" 0.05 Ratio "share of requests given up by their clients that hurts; one in fifty changes its mind" "own";
+    FewestAborts "fewest_aborts" 3.0 Requests "fewest requests given up; fewer are a gauge that is a step old" "own";
+    NearPowerLimit "near_power_limit" 0.85 Ratio "board power over its limit, mean over a load that comes and goes: the card slows down by design" "own; 0.29 at a locked clock, 0.99 under full load seen on one H200";
+    ForeignContext "foreign_context" 419_430_400.0 Bytes "memory of a second process on the GPU that computes: a bare driver context takes less" "own; a process that multiplies matrices held 1002 MiB on an H200";
+    LockedClock "locked_clock" 0.75 Ratio "SM clock over its highest, without heat and far from the power limit: only a lock explains it" "own; 0.30 and 0.45 seen locked, 0.95 to 1.0 free on an H200";
+    BusyEnough "busy_enough" 0.3 Ratio "share of time with a kernel from which a card holds its boost clock" "own; 0.37 at 1980 MHz seen on an H200";
     BeforeShare "before_share" 0.5 Ratio "share of the user's first-token time spent before the call" "catalogue (upstream-pipeline-latency)";
 }
 

@@ -1,81 +1,95 @@
 //! The answer: a finding, nothing wrong, or why it cannot be told, in one sentence.
 
-use intriage_case::{Requests, Seconds, Signal};
+use intriage_case::{Ratio, Requests, Seconds, Signal};
 use intriage_engines::Meaning;
 
-use crate::causes::{Class, a_queue_is_felt, find, lines_show};
-use crate::diagnosis::{ImpactOn, ObjectiveResult, Primary, RunnerUp, Status, Unjudged, Verdict};
+use crate::causes::{find, lines_show};
+use crate::diagnosis::{Candidate, Outcome, Primary, RunnerUp, Status, Unjudged, Verdict};
 use crate::evidence::Evidence;
 use crate::rank::Held;
 use crate::silence::Silence;
+use crate::symptoms::{Aspect, Harm, Symptom, Symptoms};
 use crate::thresholds::Limit;
 
-/// The ranked answer in one sentence: what holds, else why nothing can be told, else that all is well.
+/// The answer in one sentence: why nothing can be told, else what hurts and why, else that all is well.
 pub(crate) fn verdict(
     e: &Evidence<'_>,
+    symptoms: &Symptoms,
     held: &[Held],
     cannot_tell: &[Unjudged],
-    objectives: &[ObjectiveResult],
 ) -> Verdict {
-    let none = Primary { cause: None, confidence: 0.0 };
-    let crashed = held
-        .first()
-        .is_some_and(|h| h.judgement.impact.as_ref().is_some_and(|i| i.on == ImpactOn::Availability));
-    if let Some(why) = too_short(e).filter(|_| !crashed) {
-        return Verdict { status: Status::CannotTell, answer: why, primary: none, runner_up: None };
+    let gone = symptoms.hurting().any(|s| s.aspect == Aspect::Availability);
+    if let Some(why) = too_short(e).filter(|_| !gone) {
+        return without_cause(Status::CannotTell, why);
     }
     if let Some(first) = held.first() {
-        let rival = |h: &&Held| h.effect_of.is_none() && h.drives.is_none();
-        let runner_up = held.iter().skip(1).find(rival).map(|h| RunnerUp {
-            cause: h.cause.id.into(),
-            confidence: h.judgement.confidence,
-            says: h.judgement.says.clone(),
-        });
-        let primary = Primary { cause: Some(first.cause.id.into()), confidence: first.judgement.confidence };
+        return finding(symptoms, first, held);
+    }
+    if let Some(worst) = symptoms.worst() {
+        let answer = sentence(&format!("{}, and no known cause fits completely", worst.says));
         return Verdict {
-            status: Status::Finding,
-            answer: sentence(&first.judgement.says),
-            primary,
-            runner_up,
+            primary: Primary { segment: Some(worst.aspect), ..nobody() },
+            candidates: candidates(worst.aspect, cannot_tell),
+            ..without_cause(Status::Finding, answer)
         };
     }
-    let (status, answer) = if let Some(why) = why_not_judged(e) {
-        (Status::CannotTell, why)
-    } else if let Some(missed) = objectives.iter().find(|o| o.met == Some(false)) {
-        let answer = format!(
-            "The objective {} is missed ({}), and no cause this evidence can show explains it.",
-            missed.objective, missed.measured
-        );
-        (Status::Finding, answer)
-    } else if let Some(open) =
-        unexplained_harm(e).or_else(|| unexplained_queue(e, cannot_tell).filter(|_| !all_met(objectives)))
-    {
-        (Status::CannotTell, open)
-    } else {
-        (Status::Healthy, healthy_answer(e))
-    };
-    Verdict { status, answer, primary: none, runner_up: None }
+    if let Some(why) = why_not_judged(e).or_else(|| unexplained_harm(e)).or_else(|| open_objective(e)) {
+        return without_cause(Status::CannotTell, why);
+    }
+    let healthy = healthy(e, symptoms);
+    Verdict { proven: healthy.proven, ..without_cause(Status::Healthy, healthy.answer) }
 }
 
-/// A latency condition that moves no stated objective is a note, not an alarm.
-pub(crate) fn split_by_objectives(
-    e: &Evidence<'_>,
-    held: Vec<Held>,
-    objectives: &[ObjectiveResult],
-) -> (Vec<Held>, Vec<Held>) {
-    let all_met = all_met(objectives);
-    held.into_iter().partition(|h| {
-        let on = h.judgement.impact.as_ref().map(|i| i.on);
-        // The server's own figures say nothing about the way to it; the pace of tokens they do show.
-        let unseen = h.cause.class == Class::Network && on != Some(ImpactOn::Tpot) && e.clients.is_err();
-        all_met
-            && !unseen
-            && matches!(on, Some(ImpactOn::Ttft | ImpactOn::Tpot | ImpactOn::E2e | ImpactOn::Throughput))
-    })
+fn nobody() -> Primary {
+    Primary { cause: None, confidence: 0.0, segment: None, class: None, layer: None }
 }
 
-fn all_met(objectives: &[ObjectiveResult]) -> bool {
-    !objectives.is_empty() && objectives.iter().all(|o| o.met == Some(true))
+fn without_cause(status: Status, answer: String) -> Verdict {
+    Verdict { status, proven: false, answer, primary: nobody(), runner_up: None, candidates: Vec::new() }
+}
+
+fn finding(symptoms: &Symptoms, first: &Held, held: &[Held]) -> Verdict {
+    let rival = |h: &&Held| h.effect_of.is_none() && h.drives.is_none();
+    let runner_up = held.iter().skip(1).find(rival).map(|h| RunnerUp {
+        cause: h.cause.id.into(),
+        confidence: h.judgement.confidence,
+        says: h.judgement.says.clone(),
+    });
+    Verdict {
+        status: Status::Finding,
+        proven: first.judgement.outcome == Outcome::Confirmed,
+        answer: sentence(&first.judgement.says),
+        primary: Primary {
+            cause: Some(first.cause.id.into()),
+            confidence: first.judgement.confidence,
+            segment: symptoms.worst_of(first.cause.hurts).map(|s| s.aspect),
+            class: Some(first.cause.class.name().into()),
+            layer: Some(first.cause.layer.name().into()),
+        },
+        runner_up,
+        candidates: Vec::new(),
+    }
+}
+
+/// How many of the nearest causes are named.
+const CANDIDATES: usize = 3;
+
+/// The causes that could explain what hurts and that nobody could judge, with what each lacks.
+fn candidates(aspect: Aspect, cannot_tell: &[Unjudged]) -> Vec<Candidate> {
+    let explains = |u: &&Unjudged| find(&u.cause).is_some_and(|c| c.hurts.contains(&aspect));
+    let lacks = |u: &Unjudged| Some(Candidate { cause: u.cause.clone(), lacks: u.missing.first()?.clone() });
+    let mut near: Vec<&Unjudged> = cannot_tell.iter().filter(explains).collect();
+    near.sort_by_key(|u| u.missing.len());
+    near.into_iter().filter_map(lacks).take(CANDIDATES).collect()
+}
+
+/// An objective that was given and cannot be judged is not met.
+fn open_objective(e: &Evidence<'_>) -> Option<String> {
+    let open = e.objectives.iter().find(|o| o.met.is_none())?;
+    Some(sentence(&format!(
+        "whether the objective {} is met cannot be told: {}",
+        open.objective, open.measured
+    )))
 }
 
 /// Why the window is too short for any verdict, if it is.
@@ -149,29 +163,24 @@ fn standstill(e: &Evidence<'_>) -> Option<String> {
     })
 }
 
-/// A queue people feel is not healthy because nobody can say which limit makes it.
-fn unexplained_queue(e: &Evidence<'_>, cannot_tell: &[Unjudged]) -> Option<String> {
-    if e.wants_throughput() || !a_queue_is_felt(e) {
-        return None;
-    }
-    let waiting = e.observed.series(Signal::RequestsWaiting, None, None)?.mean_at(e.busy())?;
-    let open = cannot_tell.iter().find(|u| find(&u.cause).is_some_and(|c| c.class == Class::Queueing));
-    let why = open.and_then(|u| u.missing.first()).map_or(String::new(), |m| format!(": {m}"));
-    Some(sentence(&format!(
-        "{} wait on average, and which limit binds cannot be told{why}",
-        Requests(waiting)
-    )))
+/// Nothing hurts, and how far that is proven.
+struct Healthy {
+    proven: bool,
+    answer: String,
 }
 
-fn healthy_answer(e: &Evidence<'_>) -> String {
+/// What must have been seen for health to be proven.
+const CORE: [Aspect; 5] =
+    [Aspect::Availability, Aspect::Errors, Aspect::Queue, Aspect::Prefill, Aspect::DecodeStep];
+
+fn healthy(e: &Evidence<'_>, symptoms: &Symptoms) -> Healthy {
     let mut parts = Vec::new();
-    if let Some(waiting) =
-        e.observed.series(Signal::RequestsWaiting, None, None).and_then(|s| s.mean_at(e.busy()))
-    {
+    let waiting = e.observed.series(Signal::RequestsWaiting, None, None).and_then(|s| s.mean_at(e.busy()));
+    if let Some(waiting) = waiting {
         parts.push(match waiting {
-            w if w < 0.5 => "nobody waits".to_owned(),
+            w if w < e.limit(Limit::NobodyWaits) => "nobody waits".to_owned(),
             w if e.wants_throughput() => format!("{} wait on average, as a batch job plans", Requests(w)),
-            w => format!("{} wait on average, too short to matter", Requests(w)),
+            w => format!("{} wait on average, for a moment each", Requests(w)),
         });
     }
     match (e.mean(Signal::LatencyTtft), e.account.itl) {
@@ -182,8 +191,24 @@ fn healthy_answer(e: &Evidence<'_>) -> String {
         (None, Some(itl)) => parts.push(format!("a token every {}", Seconds(itl))),
         (None, None) => parts.push("requests are served".into()),
     }
-    let objective = if e.intent.objectives.is_empty() { " (no objective was given)" } else { "" };
-    sentence(&format!("nothing is wrong: {}{objective}", parts.join(", ")))
+    let core = |s: &&Symptom| CORE.contains(&s.aspect);
+    let unseen: Vec<&str> =
+        symptoms.0.iter().filter(core).filter(|s| s.harm == Harm::Unseen).map(|s| s.aspect.name()).collect();
+    let few = e.finished().is_none_or(|n| n.get() < e.limit(Limit::MeanSample));
+    let proven = unseen.is_empty() && !few;
+    let how = if proven {
+        let tightest = symptoms.0.iter().filter_map(|s| Some((s.margin()?, s)));
+        let tightest = tightest.filter(|(m, _)| m.is_finite()).max_by(|a, b| a.0.total_cmp(&b.0));
+        tightest.map_or(String::new(), |(margin, s)| {
+            format!("; nearest to its limit is {} at {} of it", s.aspect, Ratio(margin))
+        })
+    } else if unseen.is_empty() {
+        "; too few requests finished to prove it".to_owned()
+    } else {
+        format!("; not seen: {}", unseen.join(", "))
+    };
+    let word = if proven { "healthy" } else { "no harm seen" };
+    Healthy { proven, answer: sentence(&format!("{word}: {}{how}", parts.join(", "))) }
 }
 
 fn sentence(text: &str) -> String {

@@ -65,6 +65,7 @@ pub struct Weighing {
     required: Vec<Test>,
     supporting: Vec<Test>,
     refuting: Vec<Test>,
+    weakening: Vec<Test>,
     ceiling: Option<f64>,
     needs_probe: bool,
     advice: Vec<Advice>,
@@ -95,6 +96,13 @@ impl Weighing {
     #[must_use]
     pub fn refuted_by(mut self, test: Test) -> Self {
         self.refuting.push(test);
+        self
+    }
+
+    /// Speaks against it if it holds, without ruling it out: another limit that binds beside this one.
+    #[must_use]
+    pub fn weakened_by(mut self, test: Test) -> Self {
+        self.weakening.push(test);
         self
     }
 
@@ -180,6 +188,16 @@ impl Weighing {
                     unknown += 1;
                     j.missing.push(why);
                 }
+            }
+        }
+        for test in self.weakening {
+            match test {
+                Test::Holds(fact) => {
+                    unsupported += 1;
+                    j.against.push(fact);
+                }
+                Test::Fails(fact) => cleared.push(fact),
+                Test::Unknown(_) => {}
             }
         }
         // That a refutation failed is worth a line, unless the same signal already spoke.

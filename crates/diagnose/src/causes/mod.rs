@@ -20,15 +20,17 @@ mod release;
 mod routing;
 mod shared;
 
-pub(crate) use hardware::machine_notes;
+pub(crate) use decode::room_for_requests;
+pub(crate) use hardware::{busy_clocks, machine_notes};
 pub(crate) use network::silent_hops;
-pub(crate) use queueing::lines_show;
+pub(crate) use queueing::{lines_show, through_lines};
 pub(crate) use release::unfelt;
 
 use intriage_engines::{Engine, VersionRange};
 
 use crate::evidence::Evidence;
-use crate::weighing::{Judgement, Test};
+use crate::symptoms::Aspect;
+use crate::weighing::Judgement;
 
 /// The symptom class a cause belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -122,6 +124,8 @@ pub struct Cause {
     pub class: Class,
     /// Where it lives.
     pub layer: Layer,
+    /// What it can make hurt: it explains these aspects and never decides whether they do.
+    pub hurts: &'static [Aspect],
     /// What it is, in one sentence.
     pub summary: &'static str,
     /// What people notice.
@@ -236,12 +240,6 @@ pub fn catalogue() -> impl Iterator<Item = &'static Cause> {
     .into_iter()
     .flatten()
     .copied()
-}
-
-/// Whether requests wait, and long enough for their users to feel it.
-pub(crate) fn a_queue_is_felt(e: &Evidence<'_>) -> bool {
-    let holds = |test| matches!(test, Test::Holds(_));
-    holds(shared::requests_wait(e)) && holds(shared::queue_is_felt(e))
 }
 
 /// The cause with this id.

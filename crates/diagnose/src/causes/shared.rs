@@ -16,7 +16,7 @@ pub(super) fn unknown(e: &Evidence<'_>, signal: Signal) -> Test {
     })
 }
 
-/// Requests wait in most busy scrapes.
+/// Requests wait. Whether that hurts is a symptom's business.
 pub(super) fn requests_wait(e: &Evidence<'_>) -> Test {
     let Some(waiting) = e.gauge(Signal::RequestsWaiting) else { return unknown(e, Signal::RequestsWaiting) };
     let Some(Ratio(share)) = waiting.share_at(e.busy(), |w| w > 0.0) else {
@@ -36,33 +36,13 @@ pub(super) fn requests_wait(e: &Evidence<'_>) -> Test {
     } else {
         format!("{} waiting on average, in {} of the busy {}", Requests(mean), Ratio(share), e.looks())
     };
-    Test::when(share >= e.limit(Limit::Mostly), e.fact(Signal::RequestsWaiting, says, mean))
-}
-
-/// The queue is what users feel: the larger half of the first-token time, and long enough.
-pub(super) fn queue_is_felt(e: &Evidence<'_>) -> Test {
-    let Some(queue) = e.account.queue else {
-        // Without times, Little's law still tells the queue's share of a request's life.
-        let Some(share) = e.account.waiting_share else { return unknown(e, Signal::LatencyQueue) };
-        let says = format!(
-            "{} of the requests in the server wait, so that much of their life is queue",
-            Ratio(share)
-        );
-        let holds = share >= e.limit(Limit::QueueShare) / 2.0;
-        return Test::when(holds, e.derived(says, Ratio(share), "waiting / (waiting + running)"));
-    };
-    let floor = queue_floor(e);
-    let share = e.account.queue_share();
-    let of_ttft =
-        share.map_or(String::new(), |s| format!(", {} of the time to first token", Ratio(s.min(1.0))));
-    let small = if queue.value > floor {
-        String::new()
-    } else {
-        format!(": less than the {} that matter", Seconds(floor))
-    };
-    let says = format!("queue {}{of_ttft}{small}", Seconds(queue.value));
-    let holds = queue.value > floor && share.is_none_or(|s| s >= e.limit(Limit::QueueShare));
-    Test::when(holds, e.fact(Signal::LatencyQueue, says, queue.value))
+    // A queue of two looks is one; a single look is a gauge read between two steps.
+    let looks = e.waiting_scrapes().len() as f64;
+    let few = (e.busy().len() as f64) < e.limit(Limit::StretchLooks);
+    Test::when(
+        mean > 0.0 && (few || looks >= e.limit(Limit::StretchLooks)),
+        e.fact(Signal::RequestsWaiting, says, mean),
+    )
 }
 
 /// The least queue worth naming: a tenth of a second, or a quarter of the first-token objective.
@@ -138,6 +118,13 @@ fn per_first_token(e: &Evidence<'_>, counter: Signal) -> Option<f64> {
     (started > 0.0).then(|| e.delta(counter).map(|d| d / started))?
 }
 
+/// Tokens the running requests and the next one need, where both are known: engines set the gauge after a step and before
+/// the next admission, so a small pool reads half empty while nobody else fits.
+fn needed_with_the_next(e: &Evidence<'_>) -> Option<Tokens> {
+    let running = e.gauge(Signal::RequestsRunning)?.mean_at(&e.waiting_scrapes())?;
+    Some(Tokens(running * mean_context(e)?.get() + next_prompt(e)?.get()))
+}
+
 /// The pool is full while requests wait.
 pub(super) fn pool_is_full(e: &Evidence<'_>) -> Test {
     let Some(pool) = pool(e, &e.waiting_scrapes()) else {
@@ -154,7 +141,23 @@ pub(super) fn pool_is_full(e: &Evidence<'_>) -> Test {
         ),
         _ => format!("KV pool {} full while requests wait", Ratio(pool.usage)),
     };
-    Test::when(pool.full_share >= e.limit(Limit::Mostly), e.fact(Signal::KvUsage, says, pool.usage))
+    if pool.full_share >= e.limit(Limit::Mostly) {
+        return Test::Holds(e.fact(Signal::KvUsage, says, pool.usage));
+    }
+    if let (Some(capacity), Some(needed)) = (e.setting(Setting::KvCapacity), needed_with_the_next(e)) {
+        let says = format!(
+            "the running requests and the next one need about {needed} of a KV pool of {}; its gauge reads {} between steps",
+            Tokens(capacity),
+            Ratio(pool.usage)
+        );
+        if needed.get() >= e.limit(Limit::KvFull) * capacity {
+            return Test::Holds(e.fact(Signal::KvUsage, says, pool.usage));
+        }
+        if needed.get() >= 0.5 * capacity {
+            return Test::Unknown(says);
+        }
+    }
+    Test::Fails(e.fact(Signal::KvUsage, says, pool.usage))
 }
 
 /// The pool has room while requests wait.
@@ -294,8 +297,8 @@ pub(super) fn prompts_are_long(e: &Evidence<'_>) -> Test {
     Test::when(mean >= e.limit(Limit::LongPrompt), e.fact(Signal::TokensPromptEach, says, mean))
 }
 
-/// Computing prompts, or waiting for prompts being computed, makes the first token late.
-pub(super) fn prompt_work_is_felt(e: &Evidence<'_>) -> Test {
+/// Computing prompts, or waiting for prompts being computed, is the larger part of the first-token time.
+pub(super) fn prompt_work_is_large(e: &Evidence<'_>) -> Test {
     let a = &e.account;
     let (Some(ttft), Some(prefill)) = (a.ttft, a.prefill) else { return unknown(e, Signal::LatencyPrefill) };
     let own = prefill.value + a.input.map_or(0.0, |p| p.value);
@@ -306,21 +309,7 @@ pub(super) fn prompt_work_is_felt(e: &Evidence<'_>) -> Test {
     } else {
         format!("first token after {}, {} of it prompt work", Seconds(ttft), Ratio((own / ttft).min(1.0)))
     };
-    // The first tokens of the whole window count, not only those of requests that have ended.
-    let felt = ttft.max(e.mean(Signal::LatencyTtft).unwrap_or(0.0));
-    Test::when(first_token_is_late(e, felt) && large, e.fact(Signal::LatencyTtft, says, ttft))
-}
-
-/// The first token misses its objective by the objective's own statistic; without one, it takes long.
-pub(super) fn first_token_is_late(e: &Evidence<'_>, mean: f64) -> bool {
-    let mut stated = e.intent.objectives.iter().filter(|o| o.metric == ObjectiveMetric::Ttft).peekable();
-    if stated.peek().is_none() {
-        return mean >= e.limit(Limit::PrefillTime);
-    }
-    stated.any(|o| {
-        let measured = e.measured(o.metric, o.statistic);
-        o.limit_time().zip(measured).is_some_and(|(limit, measured)| measured >= limit.get())
-    })
+    Test::when(large, e.fact(Signal::LatencyTtft, says, ttft))
 }
 
 /// The model runs on a CPU: there is no card.

@@ -8,6 +8,7 @@ use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
 use crate::lately::lately;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -15,6 +16,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "client-request-rejected",
     class: Class::Api,
     layer: Layer::Application,
+    hurts: &[Aspect::Errors],
     summary: "Requests fail validation: the prompt is longer than the context window, a parameter is not supported, the model name or the key is wrong.",
     symptoms: &["4xx answers while latency is fine", "one client or one version of it is affected"],
     confirmed_by: &["a share of the answers is 4xx other than 429", "the log or the answer names the reason"],

@@ -7,6 +7,7 @@ use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
 use crate::lately::{death, is_of_now};
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -14,6 +15,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "engine-crash-5xx",
     class: Class::Api,
     layer: Layer::Application,
+    hurts: &[Aspect::Availability, Aspect::Errors],
     summary: "The engine process died, or dies again and again: a CUDA error, a failed assertion, out of memory, a kill.",
     symptoms: &[
         "500 and 503 in a burst, all streams cut at once",

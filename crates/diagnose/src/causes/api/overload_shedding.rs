@@ -7,6 +7,7 @@ use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
 use crate::lately::death;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -14,6 +15,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "overload-shedding",
     class: Class::Api,
     layer: Layer::Configuration,
+    hurts: &[Aspect::Errors],
     summary: "The server refuses requests on purpose because a limit on waiting or accepted requests is reached.",
     symptoms: &[
         "quick 429, 503 or 529 answers under load",

@@ -7,6 +7,7 @@ use crate::causes::shared::unknown;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -14,6 +15,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "missing-stop-token-runaway",
     class: Class::Behaviour,
     layer: Layer::Configuration,
+    hurts: &[Aspect::AnswerLengths],
     summary: "The set of end tokens is incomplete, so answers run on to their limit instead of stopping.",
     symptoms: &["answers end in mid-sentence at the limit, or ramble on after they were finished", "cost, latency and cache use jump together", "finish reason is length"],
     confirmed_by: &["every answer is as long as its limit and none stops", "the end-of-turn marker appears inside the text", "an end token of the checkpoint is missing from the server's set"],

@@ -7,6 +7,7 @@ use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::clients::Clients;
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -14,6 +15,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "client-side-bottleneck",
     class: Class::Client,
     layer: Layer::Application,
+    hurts: &[Aspect::Throughput, Aspect::Network, Aspect::Delivery, Aspect::Client],
     summary: "The load generator or the consumer is the limit: its event loop is full, its pool too small, or it reads too slowly.",
     symptoms: &[
         "measured times grow with the client's concurrency, the server's do not",

@@ -7,6 +7,7 @@ use crate::causes::network::seen;
 use crate::causes::shared::{queue_impact, requests_wait};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -14,6 +15,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "retry-storm",
     class: Class::Client,
     layer: Layer::Application,
+    hurts: &[Aspect::Errors, Aspect::Aborts, Aspect::Queue],
     summary: "Clients repeat what was slow or failed, so that the server stays full although nobody wants more.",
     symptoms: &[
         "more requests arrive when answers become slower",

@@ -6,6 +6,7 @@ use crate::causes::network::seen;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -13,6 +14,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "upstream-pipeline-latency",
     class: Class::Client,
     layer: Layer::Application,
+    hurts: &[Aspect::Client],
     summary: "Time goes by before or between calls of the model: search, ranking, tools, guards, orchestration.",
     symptoms: &[
         "users see their first token late, the engine gives it early",

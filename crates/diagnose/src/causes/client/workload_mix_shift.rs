@@ -6,6 +6,7 @@ use super::halves::{Change, Halves};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -13,6 +14,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "workload-mix-shift",
     class: Class::Client,
     layer: Layer::Application,
+    hurts: Aspect::LATENCY,
     summary: "Prompts or answers became longer, or requests more frequent, so the same server rightly takes longer.",
     symptoms: &["answers became slower without any release", "the counters of tokens changed their shape"],
     confirmed_by: &[

@@ -4,11 +4,12 @@ use intriage_case::{Ratio, Requests, Seconds, Signal};
 use intriage_engines::Engine;
 
 use super::pace::{
-    Fit, fit_gaps, live_tokens, move_together, pace_impact, pace_is_missed, pace_limit, running, thrown_back,
+    Fit, fit_gaps, live_tokens, move_together, pace_impact, pace_limit, running, thrown_back,
 };
 use crate::causes::shared::cap_flag;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -16,6 +17,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "batch-past-knee",
     class: Class::Decode,
     layer: Layer::Configuration,
+    hurts: &[Aspect::DecodeStep],
     summary: "So many requests share each step that every one of them gets its tokens later than wanted, while the server gains little.",
     symptoms: &[
         "tokens slow down as more requests run",
@@ -100,7 +102,6 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 fn judge(e: &Evidence<'_>) -> Judgement {
     let fit = fit_gaps(e, running(e), "the number of running requests");
     let mut w = Weighing::new()
-        .requires(pace_is_missed(e))
         .requires(smaller_batch_would_do(e, fit.as_ref()))
         .refuted_by(batch_by_plan(e))
         .refuted_by(thrown_back(e))

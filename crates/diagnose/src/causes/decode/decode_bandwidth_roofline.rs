@@ -4,16 +4,18 @@ use intriage_case::{ObjectiveMetric, Seconds};
 use intriage_engines::Engine;
 
 use super::card::{card_waits, memory_waits};
-use super::pace::{pace_impact, pace_is_missed};
+use super::pace::pace_impact;
 use super::roof::{context_is_the_larger_part, no_floor, step_is_most_of_the_gap, step_is_near_floor};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::weighing::{Judgement, Test, Weighing};
 
 pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "decode-bandwidth-roofline",
     class: Class::Decode,
     layer: Layer::Gpu,
+    hurts: &[Aspect::DecodeStep],
     summary: "Every token needs the weights read once, and the card already reads as fast as its memory allows.",
     symptoms: &[
         "tokens are slow even for a single user",
@@ -87,7 +89,6 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 
 fn judge(e: &Evidence<'_>) -> Judgement {
     let w = Weighing::new()
-        .requires(pace_is_missed(e))
         .requires(step_is_near_floor(e))
         .requires(step_is_most_of_the_gap(e))
         .requires(objective_is_out_of_reach(e))

@@ -9,6 +9,7 @@ use super::roof::step_is_far_above_floor;
 use crate::causes::shared::{decode_dominates, on_cpu, unknown};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -16,6 +17,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "decode-host-overhead-bound",
     class: Class::Decode,
     layer: Layer::Cpu,
+    hurts: &[Aspect::DecodeStep, Aspect::HostGap],
     summary: "Between steps the GPU waits for the host: scheduling, sampling, log probabilities, grammars, turning tokens into text.",
     symptoms: &[
         "tokens are slow whatever the model's size",
@@ -97,7 +99,6 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .requires(decode_dominates(e))
         .refuted_by(on_cpu(e))
         .refuted_by(graphs_are_off(e))
-        .refuted_by(pace_is_met(e))
         .refuted_by(gaps_follow_the_batch(e))
         .at_most_likely(0.6);
     if e.observed.config.switch(Setting::AsyncScheduling) == Some(false) {

@@ -3,17 +3,18 @@
 use intriage_case::Ratio;
 use intriage_engines::{Engine, LogEvent, Meaning, Setting};
 
-use super::pace::any_time_is_missed;
 use super::roof::{step_is_far_above_floor, step_is_near_floor};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::weighing::{Judgement, Test, Weighing};
 
 pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "kernel-fallback-slow-path",
     class: Class::Decode,
     layer: Layer::Gpu,
+    hurts: &[Aspect::Prefill, Aspect::DecodeStep, Aspect::HostGap],
     summary: "A slow path is in use: a number format this GPU cannot compute, a missing attention kernel, a wrong build, or layers left on the CPU.",
     symptoms: &[
         "prefill or decode is several times slower than the card allows, even idle",
@@ -90,7 +91,6 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     };
     Weighing::new()
         .requires(slow_path_is_named(e))
-        .requires(any_time_is_missed(e))
         .refuted_by(step_is_near_floor(e))
         .supports(step_is_far_above_floor(e))
         .at_most_likely(0.5)

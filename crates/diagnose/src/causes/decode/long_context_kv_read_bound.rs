@@ -4,12 +4,13 @@ use intriage_case::{Fact, Ratio, Requests, Seconds, Signal, Tokens};
 use intriage_engines::{Engine, Setting};
 
 use super::pace::{
-    Fit, fit_gaps, live_tokens, move_together, pace_impact, pace_is_missed, running, thrown_back,
+    Fit, fit_gaps, live_tokens, move_together, pace_impact, running, thrown_back,
 };
 use super::roof::{context_is_the_larger_part, step_is_most_of_the_gap, step_is_near_floor};
 use crate::causes::shared::unknown;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -17,6 +18,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "long-context-kv-read-bound",
     class: Class::Decode,
     layer: Layer::Gpu,
+    hurts: &[Aspect::DecodeStep],
     summary: "Each step reads the KV of every running context, and long contexts make that the larger part of the step.",
     symptoms: &[
         "tokens slow down as conversations grow",
@@ -82,7 +84,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 fn judge(e: &Evidence<'_>) -> Judgement {
     let fit = fit_gaps(e, live_tokens(e), "the number of live tokens");
     let by_physics = physics_explains(e);
-    let w = Weighing::new().requires(pace_is_missed(e)).refuted_by(thrown_back(e));
+    let w = Weighing::new().weakened_by(thrown_back(e));
     if let Some((fact, says, time)) = by_physics {
         return w
             .requires(Test::Holds(fact))

@@ -50,9 +50,13 @@ fn missed(e: &Evidence<'_>, metrics: &[ObjectiveMetric], what: &str) -> Test {
     }
 }
 
-/// The tightest objective on the pace of tokens.
+/// The tightest objective on the pace of tokens; without one, what the card's own floor allows.
 pub(super) fn pace_limit(e: &Evidence<'_>) -> Option<Seconds> {
-    PACE.into_iter().filter_map(|m| e.objective(m)).reduce(|a, b| if a < b { a } else { b })
+    let stated = PACE.into_iter().filter_map(|m| e.objective(m)).reduce(|a, b| if a < b { a } else { b });
+    stated.or_else(|| {
+        let floor = e.floor.as_ref().ok()?;
+        Some(Seconds(floor.decode * e.limit(Limit::TokenOverFloor)))
+    })
 }
 
 /// Running requests are thrown back often enough to tear gaps into their streams.
@@ -69,7 +73,7 @@ pub(super) fn thrown_back(e: &Evidence<'_>) -> Test {
 }
 
 /// What `seconds` more on every token cost a request.
-pub(super) fn pace_impact(e: &Evidence<'_>, seconds: f64) -> Impact {
+pub(in crate::causes) fn pace_impact(e: &Evidence<'_>, seconds: f64) -> Impact {
     let tokens = match (e.account.decode, e.account.itl) {
         (Some(decode), Some(itl)) if itl > 0.0 => decode / itl,
         _ => e.mean(Signal::TokensOutputEach).unwrap_or(0.0),

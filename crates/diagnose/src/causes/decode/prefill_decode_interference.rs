@@ -3,11 +3,12 @@
 use intriage_case::{Ratio, Seconds, Signal};
 use intriage_engines::{Engine, Setting};
 
-use super::pace::{pace_impact, pace_is_missed, pace_limit, thrown_back};
+use super::pace::{pace_impact, pace_limit, thrown_back};
 use crate::account::prompt_share_of_steps;
 use crate::causes::shared::unknown;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -15,6 +16,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "prefill-decode-interference",
     class: Class::Decode,
     layer: Layer::Configuration,
+    hurts: &[Aspect::Interference, Aspect::Stalls],
     summary: "Pieces of other requests' prompts share the steps of running streams, which stall for as long as such a step takes.",
     symptoms: &[
         "most tokens come fast, some come many times later",
@@ -90,10 +92,9 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 
 fn judge(e: &Evidence<'_>) -> Judgement {
     let mut w = Weighing::new()
-        .requires(pace_is_missed(e))
         .requires(gaps_are_uneven(e))
         .requires(prompts_fill_steps(e))
-        .refuted_by(thrown_back(e))
+        .weakened_by(thrown_back(e))
         .supports(Test::Unknown(
             "whether the slow steps are the ones with prompts: only a log of single steps shows it".into(),
         ))

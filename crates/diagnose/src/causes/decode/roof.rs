@@ -21,7 +21,7 @@ pub(super) fn step_is_near_floor(e: &Evidence<'_>) -> Test {
 }
 
 /// The step is so far above what the card has to read that something else takes the time.
-pub(super) fn step_is_far_above_floor(e: &Evidence<'_>) -> Test {
+pub(in crate::causes) fn step_is_far_above_floor(e: &Evidence<'_>) -> Test {
     compare(e, |times| {
         if times >= e.limit(Limit::RoofBad) {
             Some(true)

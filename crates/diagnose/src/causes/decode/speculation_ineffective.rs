@@ -3,10 +3,10 @@
 use intriage_case::{Ratio, Signal, Tokens};
 use intriage_engines::{Engine, Setting, dialect};
 
-use super::pace::{pace_impact, pace_is_missed};
-use crate::causes::shared::on_cpu;
+use super::pace::pace_impact;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -14,6 +14,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "speculation-ineffective",
     class: Class::Decode,
     layer: Layer::Configuration,
+    hurts: &[Aspect::DecodeStep, Aspect::Stalls, Aspect::HostGap],
     summary: "Speculative decoding drafts tokens that are mostly thrown away, or checks them when the batch leaves no compute to spare.",
     symptoms: &["fewer tokens per second than without speculation, worst at high load", "acceptance fell after a new model, adapter, template or drafter"],
     confirmed_by: &[
@@ -50,7 +51,6 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     let drafts = Drafts::of(e);
     let w = Weighing::new()
         .requires(drafts_are_rejected(e, drafts.as_ref()))
-        .requires(waste_is_felt(e))
         .supports(Test::Unknown(
             "whether it is slower than without speculation takes a run without it".into(),
         ))
@@ -104,13 +104,7 @@ fn drafts_are_rejected(e: &Evidence<'_>, drafts: Option<&Drafts>) -> Test {
         return Test::Unknown(format!("{:.0} rounds of speculation are too few to judge", drafts.rounds));
     }
     if drafts.accepted.get() >= e.limit(Limit::SpecAccept) {
-        return match pace_is_missed(e) {
-            Test::Holds(_) => Test::Unknown(format!(
-                "{}: whether checking them still pays at this load takes a run without speculation",
-                fact.says
-            )),
-            _ => Test::Fails(fact),
-        };
+        return Test::Fails(fact);
     }
     if drafts.each < e.limit(Limit::SpecDepth) {
         return Test::Unknown(format!(
@@ -152,26 +146,6 @@ fn nothing_is_drafted(e: &Evidence<'_>) -> Test {
         "{} shows no drafts here, and whether speculation is configured is not stated",
         e.observed.engine_name()
     ))
-}
-
-/// Rejected drafts hurt: a pace is missed, a batch job loses throughput, or a CPU pays for every token.
-fn waste_is_felt(e: &Evidence<'_>) -> Test {
-    let pace = pace_is_missed(e);
-    if matches!(pace, Test::Holds(_) | Test::Fails(_)) {
-        return pace;
-    }
-    if e.wants_throughput() {
-        return Test::Holds(e.fact(
-            Signal::TokensGenerated,
-            "a batch job pays for every drafted token",
-            e.delta(Signal::TokensGenerated).unwrap_or(0.0),
-        ));
-    }
-    if let Test::Holds(mut fact) = on_cpu(e) {
-        fact.says.push_str(", where every drafted token costs its full work");
-        return Test::Holds(fact);
-    }
-    Test::Unknown("whether the drafts cost more than they save: state an objective for the pace, or compare with a run without speculation".into())
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use crate::causes::shared::unknown;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -14,6 +15,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "static-batching-sequence-skew",
     class: Class::Decode,
     layer: Layer::Application,
+    hurts: &[Aspect::Queue, Aspect::Throughput],
     summary: "Batches are formed once and held together, so finished places stay empty and newcomers wait until the longest answer is done.",
     symptoms: &[
         "short answers take as long as the longest one beside them",

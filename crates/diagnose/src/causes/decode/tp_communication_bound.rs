@@ -3,16 +3,18 @@
 use intriage_case::{Fact, Seconds, Source};
 use intriage_engines::{Engine, Setting, dialect};
 
-use super::pace::{pace_impact, pace_is_missed};
+use super::pace::pace_impact;
 use super::roof::{step_is_far_above_floor, step_is_near_floor};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::weighing::{Judgement, Test, Weighing};
 
 pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "tp-communication-bound",
     class: Class::Decode,
     layer: Layer::Network,
+    hurts: &[Aspect::DecodeStep, Aspect::HostGap],
     summary: "GPUs that share every layer exchange their results twice a layer, and over these links that takes much of each step.",
     symptoms: &[
         "more GPUs do not make tokens faster, or make them slower",
@@ -80,7 +82,6 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 fn judge(e: &Evidence<'_>) -> Judgement {
     let w = Weighing::new()
         .requires(a_layer_is_shared(e))
-        .requires(pace_is_missed(e))
         .requires(the_link_is_slow(e))
         .refuted_by(step_is_near_floor(e))
         // Kernels that fall back and a slow host leave the same gap: a profile tells them apart.

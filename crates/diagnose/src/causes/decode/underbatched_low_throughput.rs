@@ -8,6 +8,7 @@ use crate::causes::shared::{requests_wait, sequence_cap, unknown};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -15,6 +16,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "underbatched-low-throughput",
     class: Class::Decode,
     layer: Layer::Application,
+    hurts: &[Aspect::Throughput],
     summary: "A job that wants throughput keeps so few requests in flight that most of the batch stays empty.",
     symptoms: &[
         "few tokens per second, few running, nobody waiting",
@@ -71,7 +73,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         ))
         .at_most_likely(0.6);
     let running = e.mean_busy(Signal::RequestsRunning).unwrap_or(0.0);
-    let Some(room) = room(e) else {
+    let Some(room) = room_for_requests(e) else {
         return w.conclude("", impact(Ratio(0.0)));
     };
     let unused = Ratio((1.0 - running / room).clamp(0.0, 1.0));
@@ -109,7 +111,7 @@ fn batch_is_empty(e: &Evidence<'_>) -> Test {
     let Some(running) = e.mean_busy(Signal::RequestsRunning) else {
         return unknown(e, Signal::RequestsRunning);
     };
-    let Some(room) = room(e) else {
+    let Some(room) = room_for_requests(e) else {
         return Test::Unknown(format!(
             "how many requests {} could run is not stated anywhere: give --engine-args or --log",
             e.observed.engine_name()
@@ -120,7 +122,7 @@ fn batch_is_empty(e: &Evidence<'_>) -> Test {
 }
 
 /// How many requests fit: the sequence cap, or fewer where the pool cannot hold so many contexts.
-fn room(e: &Evidence<'_>) -> Option<f64> {
+pub(crate) fn room_for_requests(e: &Evidence<'_>) -> Option<f64> {
     let cap = sequence_cap(e)?.value;
     let context = e
         .mean(Signal::TokensPromptEach)

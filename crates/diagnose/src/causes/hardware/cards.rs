@@ -6,6 +6,7 @@ use intriage_engines::UnderLoad;
 
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::thresholds::Limit;
 
 /// What would show a card.
 const NO_CARDS: &str =
@@ -51,6 +52,31 @@ pub(super) fn working<'a>(e: &Evidence<'a>) -> Result<Vec<Working<'a>>, String> 
         return Err("no card was seen at work: clocks and links count only under load".into());
     }
     Ok(working)
+}
+
+/// The slowest card at work.
+pub(crate) struct BusyClock {
+    /// Mean SM clock while kernels ran.
+    pub(crate) now: Hertz,
+    /// The highest it has.
+    pub(crate) most: Hertz,
+    /// The one over the other.
+    pub(crate) speed: Ratio,
+    /// It draws as much power as it may.
+    pub(crate) at_power_limit: bool,
+}
+
+/// The clock of the slowest card at work; `None` where no card was read at work.
+pub(crate) fn busy_clocks(e: &Evidence<'_>) -> Option<BusyClock> {
+    let cards = working(e).ok()?;
+    let of = |card: &Working<'_>| {
+        let (now, most) = card.clocks()?;
+        let limit = card.card.power_limits.enforced.or(card.card.power_limits.default);
+        let drawn = card.load.power.zip(limit).and_then(|(p, l)| Ratio::of(p.get(), l.get()));
+        let at_power_limit = drawn.is_some_and(|d| d.get() >= e.limit(Limit::NearPowerLimit));
+        Some(BusyClock { now, most, speed: Ratio::of(now.get(), most.get())?, at_power_limit })
+    };
+    cards.iter().filter_map(of).min_by(|a, b| a.speed.get().total_cmp(&b.speed.get()))
 }
 
 /// A fact read from a card.

@@ -7,6 +7,7 @@ use super::cards::{Working, read, slower_impact, working};
 use crate::causes::shared::on_cpu;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -14,6 +15,15 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "gpu-power-or-capability-limit",
     class: Class::Hardware,
     layer: Layer::Gpu,
+    hurts: &[
+        Aspect::Availability,
+        Aspect::Prefill,
+        Aspect::DecodeStep,
+        Aspect::Interference,
+        Aspect::Stalls,
+        Aspect::HostGap,
+        Aspect::GpuClock,
+    ],
     summary: "A GPU runs below its kind because its power limit was lowered, its clocks were set, the power supply brakes it, or it is a MIG slice.",
     symptoms: &["everything is slower than on the other machines, steadily, and the card is cool"],
     confirmed_by: &[
@@ -111,6 +121,24 @@ fn holds(e: &Evidence<'_>, card: &Working<'_>) -> Option<Held> {
             speed,
         });
     }
+    // NVML sets no reason where clocks were locked (nvidia-smi -lgc): a busy, cool card far from its power limit is.
+    let cool = !card.load.held_by(ClockReasons::THERMAL).is_some_and(|s| s.get() > 0.0);
+    let busy = card.load.util.is_some_and(|u| u.get() >= e.limit(Limit::BusyEnough));
+    let limit = limits.enforced.or(limits.default);
+    let drawn = card.load.power.zip(limit).and_then(|(power, limit)| Ratio::of(power.get(), limit.get()));
+    let free = drawn.is_some_and(|drawn| drawn.get() < e.limit(Limit::NearPowerLimit));
+    if speed.get() < e.limit(Limit::LockedClock) && cool && busy && free {
+        let drawn = drawn.unwrap_or(Ratio(0.0));
+        return Some(Held {
+            fact: format!(
+                "{name} is busy, cool and draws {drawn} of its power limit, and still runs at {speed} of its clock"
+            ),
+            says: format!(
+                "{name} runs at {now} of {most} although neither heat nor power holds it: its clocks are locked"
+            ),
+            speed,
+        });
+    }
     None
 }
 
@@ -127,7 +155,9 @@ fn unheld(e: &Evidence<'_>, cards: &[Working<'_>]) -> Test {
         let own_limit = limits.enforced.zip(limits.default).is_some_and(|(limit, default)| limit >= default);
         let capped = told(ClockReasons::POWER_CAP) || own_limit;
         let explained = capped && told(ClockReasons::CLOCKS_SETTING) && told(ClockReasons::POWER_BRAKE);
-        if !fast && !explained {
+        // Without power and load nobody knows whether a clock was locked: no reason is set then.
+        let telling = card.load.power.is_some() && card.load.util.is_some();
+        if !fast && !(explained && telling) {
             return Test::Unknown(format!(
                 "{name} runs below its clock, and no tool said whether a setting or the power supply holds it (nvidia-smi -q -d PERFORMANCE does)"
             ));

@@ -7,6 +7,7 @@ use super::cards::{Working, read, slower_impact, working};
 use crate::causes::shared::on_cpu;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -14,6 +15,15 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "gpu-thermal-throttle",
     class: Class::Hardware,
     layer: Layer::Gpu,
+    hurts: &[
+        Aspect::Availability,
+        Aspect::Prefill,
+        Aspect::DecodeStep,
+        Aspect::Interference,
+        Aspect::Stalls,
+        Aspect::HostGap,
+        Aspect::GpuClock,
+    ],
     summary: "A GPU is too hot, so the driver or the hardware lowers its clocks.",
     symptoms: &[
         "prompts and tokens are both slower, more so in hot hours",

@@ -12,6 +12,7 @@ mod straggler_gpu_or_rank;
 
 use super::Cause;
 
+pub(crate) use cards::busy_clocks;
 pub(crate) use notes::machine_notes;
 
 pub(super) const CAUSES: &[&Cause] = &[

@@ -8,12 +8,22 @@ use crate::causes::shared::on_cpu;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::weighing::{Judgement, Test, Weighing};
 
 pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "nvlink-degraded",
     class: Class::Hardware,
     layer: Layer::Network,
+    hurts: &[
+        Aspect::Availability,
+        Aspect::Prefill,
+        Aspect::DecodeStep,
+        Aspect::Interference,
+        Aspect::Stalls,
+        Aspect::HostGap,
+        Aspect::GpuClock,
+    ],
     summary: "NVLinks between GPUs that work together are down or repeat packets, or the fabric manager is not well.",
     symptoms: &[
         "tokens are slow on one machine that shares a model over several GPUs",

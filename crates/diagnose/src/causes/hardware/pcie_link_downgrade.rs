@@ -6,6 +6,7 @@ use super::cards::{Working, read, slower_impact, working};
 use crate::causes::shared::on_cpu;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -13,6 +14,15 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "pcie-link-downgrade",
     class: Class::Hardware,
     layer: Layer::Gpu,
+    hurts: &[
+        Aspect::Availability,
+        Aspect::Prefill,
+        Aspect::DecodeStep,
+        Aspect::Interference,
+        Aspect::Stalls,
+        Aspect::HostGap,
+        Aspect::GpuClock,
+    ],
     summary: "A GPU's PCIe link runs at a lower generation or with fewer lanes than it could, and something that serves requests needs its bandwidth.",
     symptoms: &[
         "first tokens are late, more than the pace of tokens suffers",

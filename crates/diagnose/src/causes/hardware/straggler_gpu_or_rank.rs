@@ -9,6 +9,7 @@ use crate::causes::gpus::serves_in_a_group;
 use crate::causes::shared::on_cpu;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -16,6 +17,15 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "straggler-gpu-or-rank",
     class: Class::Hardware,
     layer: Layer::Gpu,
+    hurts: &[
+        Aspect::Availability,
+        Aspect::Prefill,
+        Aspect::DecodeStep,
+        Aspect::Interference,
+        Aspect::Stalls,
+        Aspect::HostGap,
+        Aspect::GpuClock,
+    ],
     summary: "One GPU of a group that shares a model is slower than the others, and every exchange waits for it.",
     symptoms: &[
         "a group of GPUs is slow while most of them show 100 % utilisation at little power",

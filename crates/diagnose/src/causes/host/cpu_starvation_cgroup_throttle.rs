@@ -8,6 +8,7 @@ use super::crowd::{Crowd, FEWER_THREADS};
 use super::machine::{kernel, machine, stopped_impact};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -15,6 +16,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "cpu-starvation-cgroup-throttle",
     class: Class::Host,
     layer: Layer::Cpu,
+    hurts: Aspect::LATENCY,
     summary: "The serving processes wait for CPU: a quota stops them, or others use the same cores, or they have too few.",
     symptoms: &[
         "tokens stutter and first tokens are late for no reason on the GPU",

@@ -10,6 +10,7 @@ use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
 use crate::lately::{death, is_of_now};
 use crate::past::past;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -17,6 +18,14 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "host-memory-pressure",
     class: Class::Host,
     layer: Layer::Memory,
+    hurts: &[
+        Aspect::Availability,
+        Aspect::Prefill,
+        Aspect::FrontEnd,
+        Aspect::DecodeStep,
+        Aspect::Stalls,
+        Aspect::HostGap,
+    ],
     summary: "The host, or the server's control group, is short of memory: it stalls, swaps, or kills.",
     symptoms: &["stalls of seconds", "the process dies with exit code 137", "memory climbs for hours"],
     confirmed_by: &[

@@ -10,6 +10,7 @@ use crate::causes::shared::on_cpu;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -17,6 +18,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "numa-misplacement",
     class: Class::Host,
     layer: Layer::Cpu,
+    hurts: Aspect::LATENCY,
     summary: "A worker computes or keeps its memory on another socket than its GPU hangs on.",
     symptoms: &[
         "tokens are somewhat slower on machines with two sockets",

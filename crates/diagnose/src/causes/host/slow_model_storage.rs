@@ -8,6 +8,7 @@ use super::machine::kernel;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -15,6 +16,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "slow-model-storage",
     class: Class::Host,
     layer: Layer::Network,
+    hurts: &[Aspect::Availability, Aspect::Prefill],
     summary: "Reading the weights takes most of a start: they lie on a slow or far file system, or are read in small pieces.",
     symptoms: &[
         "minutes until a new replica is ready",

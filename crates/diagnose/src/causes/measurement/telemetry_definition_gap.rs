@@ -6,6 +6,7 @@ use intriage_engines::{Engine, dialect};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -13,6 +14,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "telemetry-definition-gap",
     class: Class::Measurement,
     layer: Layer::Application,
+    hurts: &[Aspect::Measurement],
     summary: "The figures compared are not the same thing, or a series is missing, renamed, stale or too coarse to judge by.",
     symptoms: &[
         "two dashboards disagree",

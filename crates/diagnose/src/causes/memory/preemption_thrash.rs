@@ -8,6 +8,7 @@ use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
 use crate::lately::is_of_now;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -15,6 +16,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "preemption-thrash",
     class: Class::Memory,
     layer: Layer::Memory,
+    hurts: &[Aspect::Queue, Aspect::Stalls, Aspect::Preemption],
     summary: "Admitted requests outgrow the KV pool while they decode, so some are thrown back and computed again.",
     symptoms: &[
         "single answers stand still for seconds in the middle",

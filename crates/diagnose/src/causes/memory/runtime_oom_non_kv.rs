@@ -8,6 +8,7 @@ use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
 use crate::lately::{is_death, lately};
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -15,6 +16,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "runtime-oom-non-kv",
     class: Class::Memory,
     layer: Layer::Memory,
+    hurts: &[Aspect::Availability, Aspect::Errors],
     summary: "GPU memory runs out while serving, in what lies outside the KV pool: activations, logits, an encoder, adapters or links between GPUs.",
     symptoms: &[
         "the engine dies on a long prompt, on many logprobs or on a large image",

@@ -5,11 +5,13 @@ use intriage_case::{Bytes, Fact, Ratio};
 use intriage_engines::{Engine, LogEvent, Meaning, Told};
 
 use super::start::{does_not_answer, held_by_another, log_fact, memory_taken, plain_fact};
-use crate::causes::shared::{on_cpu, pool_is_full, queue_impact, queue_is_felt};
+use crate::causes::decode::{card_waits, pace_impact, step_is_far_above_floor};
+use crate::causes::shared::{on_cpu, pool_is_full, queue_impact, requests_wait};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
 use crate::lately::lately;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -17,6 +19,15 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "vram-co-tenant-or-orphan",
     class: Class::Memory,
     layer: Layer::Gpu,
+    hurts: &[
+        Aspect::Availability,
+        Aspect::Queue,
+        Aspect::Prefill,
+        Aspect::DecodeStep,
+        Aspect::Interference,
+        Aspect::Stalls,
+        Aspect::HostGap,
+    ],
     summary: "Another process, often an orphan of the last run, holds memory on the same GPU.",
     symptoms: &[
         "the start fails, or the KV pool is smaller than yesterday with the same flags",
@@ -74,24 +85,26 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 };
 
 fn judge(e: &Evidence<'_>) -> Judgement {
-    let mut w = Weighing::new()
-        .refuted_by(on_cpu(e))
-        .requires(somebody_else(e))
-        .requires(it_hurts(e))
-        .at_most_likely(CEILING);
+    let mut w = Weighing::new().refuted_by(on_cpu(e)).requires(somebody_else(e)).at_most_likely(CEILING);
     let held = foreign_bytes(e);
-    if does_not_answer(e) {
-        w = w.explains(&["engine-crash-5xx", "weights-leave-no-kv"]);
-    }
     let size = held.map_or("GPU memory".to_owned(), |b| b.to_string());
-    let says = if named_in_error(e).is_some() && memory_taken(e).is_none() {
-        format!("{size} on the GPU were in use by another process when memory ran out")
-    } else if does_not_answer(e) {
-        format!("the server did not start: {size} on the GPU were taken before it loaded anything")
-    } else {
-        format!("{size} on the GPU belong to another process, and requests wait for KV memory")
-    };
-    w.conclude(says, impact(e))
+    if does_not_answer(e) {
+        w = w.requires(memory_was_short(e)).explains(&["engine-crash-5xx", "weights-leave-no-kv"]);
+        let says = if named_in_error(e).is_some() && memory_taken(e).is_none() {
+            format!("{size} on the GPU were in use by another process when memory ran out")
+        } else {
+            format!("the server did not start: {size} on the GPU were taken before it loaded anything")
+        };
+        return w.conclude(says, impact(e));
+    }
+    if takes_kv_memory(e) {
+        let says = format!("{size} on the GPU belong to another process, and requests wait for KV memory");
+        return w.conclude(says, impact(e));
+    }
+    // It cannot be told how much of the card it uses; that kernels run all the time while steps are slow fits.
+    w = w.supports(kernels_run_on(e)).supports(step_is_far_above_floor(e));
+    let says = format!("another process ({size}) computes on the same GPU, so every step waits for its turn");
+    w.conclude(says, slowed_impact(e))
 }
 
 /// Whose process it is can only be told on the host.
@@ -110,9 +123,31 @@ fn impact(e: &Evidence<'_>) -> Impact {
     queue_impact(e)
 }
 
-/// Processes beyond the largest on each card, if they hold more than a driver context.
+/// What the steps take beyond what this card usually needs.
+fn slowed_impact(e: &Evidence<'_>) -> Impact {
+    let usual = e.floor.as_ref().ok().map(|floor| floor.decode / floor.reached.0);
+    let slowed = e.account.itl.zip(usual).map_or(0.0, |(itl, usual)| itl - usual);
+    pace_impact(e, slowed)
+}
+
+/// Another tenant takes memory that the KV pool lacks.
+fn takes_kv_memory(e: &Evidence<'_>) -> bool {
+    let large = foreign_bytes(e).is_some_and(|b| b.get() >= e.limit(Limit::ForeignMemory));
+    large && matches!(requests_wait(e), Test::Holds(_)) && matches!(pool_is_full(e), Test::Holds(_))
+}
+
+/// Kernels run most of the time, the neighbour's among them.
+fn kernels_run_on(e: &Evidence<'_>) -> Test {
+    match card_waits(e) {
+        Test::Holds(fact) => Test::Fails(fact),
+        Test::Fails(fact) => Test::Holds(fact),
+        unknown @ Test::Unknown(_) => unknown,
+    }
+}
+
+/// Processes beyond the largest on each card, if they hold more than a driver context alone.
 fn strangers<'a>(e: &'a Evidence<'_>) -> Option<Vec<&'a GpuProcess>> {
-    let floor = e.limit(Limit::ForeignMemory);
+    let floor = e.limit(Limit::ForeignContext);
     let cards = &e.observed.gpu.cards;
     if cards.is_empty() || cards.iter().any(|c| c.processes.is_none()) {
         return None;
@@ -150,17 +185,11 @@ fn somebody_else(e: &Evidence<'_>) -> Test {
     }
 }
 
-/// A neighbour is no fault by itself: the start must fail, or requests must wait for KV memory.
-fn it_hurts(e: &Evidence<'_>) -> Test {
-    if does_not_answer(e) {
-        return match memory_taken(e).or(named_in_error(e).map(|(line, _)| line)) {
-            Some(line) => Test::Holds(log_fact(line)),
-            None => Test::Unknown("the server does not answer and no log line tells why: give --log".into()),
-        };
-    }
-    match pool_is_full(e) {
-        Test::Holds(_) => queue_is_felt(e),
-        other => other,
+/// A start that failed must have failed for want of memory.
+fn memory_was_short(e: &Evidence<'_>) -> Test {
+    match memory_taken(e).or(named_in_error(e).map(|(line, _)| line)) {
+        Some(line) => Test::Holds(log_fact(line)),
+        None => Test::Unknown("the server does not answer and no log line tells why: give --log".into()),
     }
 }
 

@@ -1,16 +1,17 @@
 //! The weights leave too little memory for the KV pool.
 
-use intriage_case::{Bytes, Ratio, Requests, Signal, Source, Tokens};
+use intriage_case::{Bytes, Ratio, Requests, Source, Tokens};
 use intriage_engines::{Engine, LogEvent, Meaning, Setting, Told};
 
 use super::start::{
     does_not_answer, has_served, held_by_another, log_fact, memory_taken, no_room, plain_fact, stopped_by,
     while_ready,
 };
-use crate::causes::shared::{pool_is_full, queue_impact, queue_is_felt, requests_wait};
+use crate::causes::shared::{pool_is_full, queue_impact, requests_wait};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -18,6 +19,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "weights-leave-no-kv",
     class: Class::Memory,
     layer: Layer::Memory,
+    hurts: &[Aspect::Availability, Aspect::Queue],
     summary: "Weights, graphs and workspace take so much GPU memory that the KV pool holds one or two full-length requests, or the server does not start.",
     symptoms: &[
         "the start ends with a complaint about cache blocks or the longest sequence",
@@ -112,7 +114,6 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .requires(holds_few(e))
         .requires(requests_wait(e))
         .requires(pool_is_full(e))
-        .requires(felt(e))
         .refuted_by(made_by_hand(e))
         .refuted_by(pool_outweighs_weights(e))
         .supports(weights_known(e));
@@ -196,20 +197,6 @@ fn holds_few(e: &Evidence<'_>) -> Test {
     let says = format!("the pool has room for {room:.1} requests of full length");
     let fact = e.derived(says, Requests(room), "KV pool / context window");
     Test::when(room < e.limit(Limit::ConcurrencyRoom), fact)
-}
-
-/// The queue is felt, or admitted requests are thrown back.
-fn felt(e: &Evidence<'_>) -> Test {
-    let thrown_back = e.delta(Signal::RequestsPreempted).unwrap_or(0.0);
-    let minutes = e.busy_time().get() / 60.0;
-    if minutes > 0.0 && thrown_back / minutes >= e.limit(Limit::PreemptionsPerMinute) {
-        return Test::Holds(e.fact(
-            Signal::RequestsPreempted,
-            format!("{thrown_back:.0} running requests were thrown back"),
-            thrown_back,
-        ));
-    }
-    queue_is_felt(e)
 }
 
 /// A pool of chosen size says nothing about the weights.

@@ -9,12 +9,14 @@ use crate::causes::shared::on_cpu;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::weighing::{Judgement, Test, Weighing};
 
 pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "collective-transport-fallback",
     class: Class::Network,
     layer: Layer::Network,
+    hurts: &[Aspect::Availability, Aspect::Prefill, Aspect::DecodeStep, Aspect::Interference, Aspect::HostGap],
     summary: "NCCL or UCX uses a slower transport than the hardware offers: host memory or TCP where GPUs could talk directly, over NVLink or RDMA.",
     symptoms: &[
         "several GPUs are far slower together than their links allow, often after a new container, driver or network",

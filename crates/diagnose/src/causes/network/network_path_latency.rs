@@ -8,6 +8,7 @@ use super::detours::{Detour, no_detour};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::clients::Clients;
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -15,6 +16,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "network-path-latency",
     class: Class::Network,
     layer: Layer::Network,
+    hurts: &[Aspect::Network, Aspect::Delivery],
     summary: "Connecting, name look-up, a dead route, distance, loss or a hop that lets only some or none through adds time outside the server.",
     symptoms: &[
         "every request is late by about the same time",

@@ -7,12 +7,14 @@ use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::clients::Clients;
 use crate::evidence::Evidence;
 use crate::paths::{Flow, Paths};
+use crate::symptoms::Aspect;
 use crate::weighing::{Judgement, Test, Weighing};
 
 pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "proxy-response-buffering",
     class: Class::Network,
     layer: Layer::Network,
+    hurts: &[Aspect::Network, Aspect::Delivery],
     summary: "A proxy, a gateway or the client's own library holds the stream back and lets tokens through in bursts, or all at the end.",
     symptoms: &[
         "users see nothing for a while and then a block of text",

@@ -8,6 +8,7 @@ use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
 use crate::lately::{death, lately};
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -15,6 +16,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "proxy-timeout-or-keepalive-race",
     class: Class::Network,
     layer: Layer::Network,
+    hurts: &[Aspect::Errors, Aspect::Aborts, Aspect::Network],
     summary: "A proxy's or client's time-out cuts long answers, or the server closes an idle connection just as the proxy uses it again.",
     symptoms: &[
         "answers end after a round number of seconds: 60, 300",

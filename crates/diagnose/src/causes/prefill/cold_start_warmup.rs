@@ -7,6 +7,7 @@ use crate::causes::shared::unknown;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -14,6 +15,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "cold-start-warmup",
     class: Class::Prefill,
     layer: Layer::Configuration,
+    hurts: &[Aspect::Availability, Aspect::Queue, Aspect::Prefill, Aspect::FrontEnd],
     summary: "The first requests after a start, or the first of a new kind, pay for compiling, tuning or capturing that later ones get for free.",
     symptoms: &[
         "the first answers take seconds, later ones are normal",

@@ -7,6 +7,7 @@ use crate::causes::shared::{enough_finished, unknown};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -14,6 +15,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "frontend-input-processing-bound",
     class: Class::Prefill,
     layer: Layer::Cpu,
+    hurts: &[Aspect::FrontEnd],
     summary: "Time goes by before the engine sees the request: parsing, chat template, tokenization, decoding of images, or handing over between processes.",
     symptoms: &[
         "the first token is late although queue and prefill are short",

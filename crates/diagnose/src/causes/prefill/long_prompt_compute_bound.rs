@@ -1,12 +1,13 @@
 //! The first token costs what its prompt costs.
 
-use intriage_case::{ObjectiveMetric, Seconds, Signal, Tokens};
+use intriage_case::{Seconds, Signal, Tokens};
 use intriage_engines::Engine;
 
-use crate::causes::shared::{prompt_work_is_felt, prompts_are_long, requests_wait};
+use crate::causes::shared::{prompt_work_is_large, prompts_are_long, requests_wait};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -14,6 +15,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "long-prompt-compute-bound",
     class: Class::Prefill,
     layer: Layer::Gpu,
+    hurts: &[Aspect::Prefill, Aspect::Interference],
     summary: "The first token is late because the prompt is long: the wait is the honest price of computing it.",
     symptoms: &[
         "first-token time grows with the prompt, on an idle server too",
@@ -73,9 +75,8 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     let prefill = e.account.prefill.map_or(0.0, |p| p.value);
     let w = Weighing::new()
         .requires(prompts_are_long(e))
-        .requires(prompt_work_is_felt(e))
-        .requires(objective_is_missed(e))
-        .refuted_by(requests_wait(e))
+        .requires(prompt_work_is_large(e))
+        .weakened_by(requests_wait(e))
         .supports(card_is_the_limit(e))
         .at_most_likely(0.55);
     let prompt = Tokens(e.mean(Signal::TokensPromptEach).unwrap_or(0.0));
@@ -111,18 +112,6 @@ fn card_is_the_limit(e: &Evidence<'_>) -> Test {
     } else {
         Test::Unknown(format!("{says}: others' prompts, the host or slow kernels have a part in it"))
     }
-}
-
-/// A long prompt's price is a problem only where somebody wants the token sooner.
-fn objective_is_missed(e: &Evidence<'_>) -> Test {
-    let Some(ttft) = e.account.ttft else {
-        return Test::Unknown(e.observed.why_missing(Signal::LatencyTtft));
-    };
-    let Some(limit) = e.objective(ObjectiveMetric::Ttft) else {
-        return Test::Unknown("no first-token objective was given (--slo ttft.p95=…), so the price of a long prompt is not a fault".into());
-    };
-    let says = format!("first token after {} on average, the objective is {limit}", Seconds(ttft));
-    Test::when(ttft > limit.get(), e.fact(Signal::LatencyTtft, says, ttft))
 }
 
 #[cfg(test)]

@@ -3,10 +3,11 @@
 use intriage_case::{Quantity, Ratio, Seconds, Signal, Tokens, Unit};
 use intriage_engines::{Engine, Setting};
 
-use crate::causes::shared::{first_token_is_late, requests_wait, runs_on_gpu, unknown};
+use crate::causes::shared::{runs_on_gpu, unknown};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -14,6 +15,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "prefill-chunk-budget-too-small",
     class: Class::Prefill,
     layer: Layer::Configuration,
+    hurts: &[Aspect::Queue, Aspect::Prefill],
     summary: "A step may carry so few tokens that a long prompt takes many steps, each as long as a whole decode step.",
     symptoms: &[
         "long prompts answer late although nobody waits",
@@ -78,10 +80,9 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     let mut w = Weighing::new()
         .requires(runs_on_gpu(e))
         .requires(budget_is_small(e))
-        .requires(prefill_is_felt(e))
+        .requires(prefill_is_large(e))
         .requires(steps_explain_it(e, steps.as_ref()))
         .requires(pace_is_even(e))
-        .refuted_by(requests_wait(e))
         .supports(gpu_has_room(e))
         .explains(CAUSE.explains)
         .at_most_likely(0.65);
@@ -158,16 +159,15 @@ fn budget_is_small(e: &Evidence<'_>) -> Test {
     Test::when(small, fact)
 }
 
-/// Prefill, and the wait behind others' prefill, is the larger half of a first-token time that is late.
-fn prefill_is_felt(e: &Evidence<'_>) -> Test {
+/// Prefill, and the wait behind others' prefill, is the larger half of the first-token time.
+fn prefill_is_large(e: &Evidence<'_>) -> Test {
     let Some(prefill) = e.account.prefill else { return unknown(e, Signal::LatencyPrefill) };
     // A prompt that takes the whole budget of step after step holds up the next: that wait is its doing.
     let behind = e.account.queue.map_or(0.0, |q| q.value.min(2.0 * prefill.value));
     let work = prefill.value + behind;
     let share = e.account.ttft.and_then(|ttft| Ratio::of(work, ttft.max(work)));
     let of_ttft = share.map_or(String::new(), |s| format!(", {s} of the time to first token"));
-    let ttft = e.account.ttft.unwrap_or(prefill.value);
-    let holds = first_token_is_late(e, ttft) && share.is_none_or(|s| s.get() >= e.limit(Limit::PrefillShare));
+    let holds = share.is_none_or(|s| s.get() >= e.limit(Limit::PrefillShare));
     Test::when(
         holds,
         e.fact(

@@ -3,11 +3,11 @@
 use intriage_case::{Ratio, Seconds, Signal, Tokens};
 use intriage_engines::{Engine, Meaning, Setting};
 
-use crate::causes::decode::pace_is_missed;
-use crate::causes::shared::{prompt_work_is_felt, prompts_are_long, unknown};
+use crate::causes::shared::{prompt_work_is_large, prompts_are_long, unknown};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -15,6 +15,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "prefix-cache-ineffective",
     class: Class::Prefill,
     layer: Layer::Application,
+    hurts: &[Aspect::Queue, Aspect::Prefill, Aspect::Interference, Aspect::Stalls],
     summary: "Prompts share long beginnings, but they are computed anew each time: the cache is off, the shared part does not come first, or it is evicted before it is used again.",
     symptoms: &[
         "the second identical prompt is as slow as the first",
@@ -134,14 +135,14 @@ fn prompt_work(e: &Evidence<'_>) -> f64 {
 
 /// In the first token, or in the gaps between the tokens of others.
 fn prompts_are_felt(e: &Evidence<'_>) -> Test {
-    let first = prompt_work_is_felt(e);
+    let first = prompt_work_is_large(e);
     if matches!(first, Test::Holds(_)) {
         return first;
     }
     let stutter = [e.account.interference, e.account.stalls].into_iter().flatten().map(|p| p.value).sum();
     let share = e.account.itl.and_then(|itl| Ratio::of(stutter, itl));
-    match (pace_is_missed(e), share) {
-        (Test::Holds(_), Some(share)) if share.get() >= e.limit(Limit::PrefillShare) => {
+    match share {
+        Some(share) if share.get() >= e.limit(Limit::PrefillShare) => {
             let says =
                 format!("{} of every token gap, {share} of it, is prompts being read", Seconds(stutter));
             Test::Holds(e.fact(Signal::LatencyItl, says, stutter))

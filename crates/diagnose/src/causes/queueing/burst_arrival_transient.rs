@@ -3,9 +3,10 @@
 use intriage_case::{Histogram, Profile, Ratio, Requests, Signal};
 use intriage_engines::Engine;
 
-use crate::causes::shared::{queue_impact, queue_is_felt, unknown};
+use crate::causes::shared::{queue_impact, unknown};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -13,6 +14,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "burst-arrival-transient",
     class: Class::Queueing,
     layer: Layer::Application,
+    hurts: &[Aspect::Queue, Aspect::Prefill],
     summary: "Requests arrive in a burst that is larger than the server can take at once, although on average it keeps up.",
     symptoms: &[
         "now and then the first token is very late, mostly it is not",
@@ -75,8 +77,6 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     Weighing::new()
         .requires(queue_comes_and_goes(e, &burst))
         .requires(arrivals_peak(e, &burst))
-        .requires(queue_is_felt(e))
-        .refuted_by(expected_by_profile(e))
         .at_most_likely(0.7)
         .conclude(says, queue_impact(e))
 }

@@ -42,6 +42,16 @@ pub(crate) fn lines_show(e: &Evidence<'_>) -> Option<String> {
     ))
 }
 
+/// What `of` makes of the lines of a log, each in place of a scrape, where nobody scraped the server.
+pub(crate) fn through_lines<T>(e: &Evidence<'_>, of: fn(&Evidence<'_>) -> T) -> Option<T> {
+    if !e.observed.failed.is_empty() {
+        return None;
+    }
+    let seen = through_log(e)?;
+    let lines = Evidence::new(&seen, e.intent, e.thresholds);
+    (lines.busy().len() as f64 >= e.limit(Limit::LogLines)).then(|| of(&lines))
+}
+
 fn through_log(e: &Evidence<'_>) -> Option<Observed> {
     e.observed.through_log(Seconds(e.limit(Limit::LogWindow)), e.limit(Limit::LogLines) as usize)
 }

@@ -3,9 +3,10 @@
 use intriage_case::{Ratio, Requests, Seconds, Signal};
 use intriage_engines::{Engine, Setting};
 
-use crate::causes::shared::{pool_is_full, queue_floor, queue_impact, queue_is_felt, unknown};
+use crate::causes::shared::{pool_is_full, queue_floor, queue_impact, unknown};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -13,6 +14,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "deferred-admission-stall",
     class: Class::Queueing,
     layer: Layer::Configuration,
+    hurts: &[Aspect::Queue],
     summary: "Requests wait for something other than room in the engine: an adapter slot, a grammar being compiled, or KV data from elsewhere.",
     symptoms: &[
         "requests wait while sequence slots and KV pool are free",
@@ -72,7 +74,6 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 fn judge(e: &Evidence<'_>) -> Judgement {
     let mut w = Weighing::new()
         .requires(mostly_deferred(e))
-        .requires(wait_is_felt(e))
         .refuted_by(pool_is_full(e))
         // Some engines count this wait before the queue, where it looks like the front end's.
         .explains(&["frontend-input-processing-bound"]);
@@ -128,15 +129,6 @@ pub(super) fn mostly_deferred(e: &Evidence<'_>) -> Test {
     );
     let holds = often >= e.limit(Limit::Mostly) && share >= e.limit(Limit::DeferredShare);
     Test::when(holds, e.fact(Signal::RequestsWaitingDeferred, says, mean))
-}
-
-/// The wait shows in the queue time, or in the time to compile, which some engines keep apart.
-fn wait_is_felt(e: &Evidence<'_>) -> Test {
-    match (queue_is_felt(e), grammars_are_slow(e)) {
-        (queue @ Test::Holds(_), _) => queue,
-        (_, Some(grammar @ Test::Holds(_))) => grammar,
-        (queue, _) => queue,
-    }
 }
 
 /// More distinct adapters than slots; `None` where there are no adapters.

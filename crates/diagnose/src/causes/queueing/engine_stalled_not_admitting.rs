@@ -8,6 +8,7 @@ use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
 use crate::lately::is_death;
 use crate::silence::{Silence, longest_known};
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -15,6 +16,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "engine-stalled-not-admitting",
     class: Class::Queueing,
     layer: Layer::Application,
+    hurts: &[Aspect::Availability],
     summary: "The process answers health checks and scrapes, but the engine behind it makes no progress: hung, paused or asleep.",
     symptoms: &[
         "clients hang until they time out",

@@ -5,10 +5,11 @@ use intriage_engines::{Engine, Setting, VersionRange};
 
 use super::deferred_admission_stall::mostly_deferred;
 use crate::causes::shared::{
-    at_stated_cap, pool, pool_is_full, queue_impact, queue_is_felt, requests_wait, steps_are_full, unknown,
+    at_stated_cap, pool, pool_is_full, queue_impact, requests_wait, steps_are_full, unknown,
 };
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -16,6 +17,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "head-of-line-blocking",
     class: Class::Queueing,
     layer: Layer::Application,
+    hurts: &[Aspect::Queue],
     summary: "A request too large for the free KV stands at the head of the queue, and small ones that would fit wait behind it.",
     symptoms: &[
         "the first token of short prompts is sometimes seconds late",
@@ -97,11 +99,10 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     Weighing::new()
         .requires(requests_wait(e))
         .requires(only_small_ones_fit(e))
-        .requires(queue_is_felt(e))
         .refuted_by(prompts_are_alike(e))
         .refuted_by(pool_is_full(e))
-        .refuted_by(at_stated_cap(e))
-        .refuted_by(steps_are_full(e))
+        .weakened_by(at_stated_cap(e))
+        .weakened_by(steps_are_full(e))
         .refuted_by(mostly_deferred(e))
         .refuted_by(admits_by_chunk(e))
         .supports(Test::Unknown(

@@ -4,11 +4,10 @@ use intriage_case::{Ratio, Requests, Signal, Tokens};
 use intriage_engines::{Engine, Setting};
 
 use super::by_lines::or_by_lines;
-use crate::causes::shared::{
-    at_stated_cap, pool, pool_is_full, queue_impact, queue_is_felt, requests_wait, steps_are_full,
-};
+use crate::causes::shared::{at_stated_cap, pool, pool_is_full, queue_impact, requests_wait, steps_are_full};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -16,6 +15,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "kv-capacity-limited-queue",
     class: Class::Queueing,
     layer: Layer::Memory,
+    hurts: &[Aspect::Queue, Aspect::Preemption, Aspect::Stalls],
     summary: "The running requests' contexts fill the KV pool, so the next request has to wait for one of them to end.",
     symptoms: &[
         "the first token is late for everyone, long prompt or short",
@@ -118,9 +118,8 @@ fn weigh(e: &Evidence<'_>, w: Weighing) -> Judgement {
     let mut w = w
         .requires(requests_wait(e))
         .requires(pool_is_full(e))
-        .requires(queue_is_felt(e))
-        .refuted_by(at_stated_cap(e))
-        .refuted_by(steps_are_full(e))
+        .weakened_by(at_stated_cap(e))
+        .weakened_by(steps_are_full(e))
         .refuted_by(batch_by_plan(e))
         .supports(contexts_fill_the_pool(e));
     if let Some(blocks) = e.setting(Setting::KvBlocksOverride) {

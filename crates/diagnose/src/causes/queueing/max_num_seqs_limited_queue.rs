@@ -5,17 +5,19 @@ use intriage_engines::Engine;
 
 use super::by_lines::or_by_lines;
 use crate::causes::shared::{
-    at_sequence_cap, cap_flag, pool_has_room, pool_is_full, queue_impact, queue_is_felt, requests_wait,
-    sequence_cap, steps_are_full,
+    at_sequence_cap, cap_flag, pool_has_room, pool_is_full, queue_impact, requests_wait, sequence_cap,
+    steps_are_full,
 };
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::weighing::{Judgement, Test, Weighing};
 
 pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "max-num-seqs-limited-queue",
     class: Class::Queueing,
     layer: Layer::Configuration,
+    hurts: &[Aspect::Queue],
     summary: "The scheduler runs as many sequences as it is allowed to, and the rest wait although memory and compute have room.",
     symptoms: &[
         "running stands still at a round number",
@@ -96,10 +98,9 @@ fn weigh(e: &Evidence<'_>, w: Weighing) -> Judgement {
     let mut w = w
         .requires(requests_wait(e))
         .requires(at_sequence_cap(e))
-        .requires(queue_is_felt(e))
-        .refuted_by(pool_is_full(e))
-        .refuted_by(steps_are_full(e))
-        .refuted_by(pace_is_at_objective(e))
+        .weakened_by(pool_is_full(e))
+        .weakened_by(steps_are_full(e))
+        .weakened_by(pace_is_at_objective(e))
         .supports(pool_has_room(e));
     let Some(cap) = sequence_cap(e) else {
         return w.conclude("", queue_impact(e));

@@ -12,7 +12,7 @@ mod overconservative_admission;
 mod token_budget_limited_queue;
 
 pub(super) use burst_arrival_transient::arrivals;
-pub(crate) use by_lines::lines_show;
+pub(crate) use by_lines::{lines_show, through_lines};
 
 use super::Cause;
 

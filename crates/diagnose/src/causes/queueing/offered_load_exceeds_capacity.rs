@@ -5,10 +5,11 @@ use intriage_engines::Engine;
 
 use super::burst_arrival_transient::arrivals;
 use crate::causes::shared::{
-    at_sequence_cap, pool_is_full, queue_impact, queue_is_felt, requests_wait, steps_are_full, unknown,
+    at_sequence_cap, pool_is_full, queue_impact, requests_wait, steps_are_full, unknown,
 };
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -16,6 +17,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "offered-load-exceeds-capacity",
     class: Class::Queueing,
     layer: Layer::Application,
+    hurts: &[Aspect::Queue],
     summary: "Requests arrive faster than the server finishes them, so the queue grows without end.",
     symptoms: &[
         "waiting and the first-token time rise steadily",
@@ -90,8 +92,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     Weighing::new()
         .requires(requests_wait(e))
         .requires(queue_grows(e))
-        .requires(a_limit_binds(e))
-        .requires(queue_is_felt(e))
+        .supports(a_limit_binds(e))
         .refuted_by(another_engine_has_room(e))
         .refuted_by(batch_by_plan(e))
         .supports(output_is_level(e))

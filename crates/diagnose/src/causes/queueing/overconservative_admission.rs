@@ -5,12 +5,12 @@ use intriage_engines::{Engine, Setting};
 
 use crate::account::prompt_share_of_steps;
 use crate::causes::shared::{
-    at_sequence_cap, pool_has_room, queue_impact, queue_is_felt, requests_wait, sequence_cap, steps_are_full,
-    unknown,
+    at_sequence_cap, pool_has_room, queue_impact, requests_wait, sequence_cap, steps_are_full, unknown,
 };
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::ImpactOn;
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -18,6 +18,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "overconservative-admission",
     class: Class::Queueing,
     layer: Layer::Configuration,
+    hurts: &[Aspect::Queue],
     summary: "The engine reserves KV for the output each request declares, so large limits keep the batch small although most answers end early.",
     symptoms: &[
         "requests wait although the KV pool is half empty and running is far below the cap",
@@ -76,7 +77,6 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .requires(requests_wait(e))
         .requires(room_in_use(e))
         .requires(below_cap(e))
-        .requires(queue_is_felt(e))
         .refuted_by(steps_are_full(e))
         .refuted_by(thrown_back(e))
         .supports(output_dominates(e));

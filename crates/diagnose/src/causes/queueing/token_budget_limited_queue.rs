@@ -5,17 +5,18 @@ use intriage_engines::{Engine, Setting};
 
 use crate::account::prompt_share_of_steps;
 use crate::causes::shared::{
-    at_stated_cap, pool_has_room, pool_is_full, queue_impact, queue_is_felt, requests_wait, steps_are_full,
-    token_budget,
+    at_stated_cap, pool_has_room, pool_is_full, queue_impact, requests_wait, steps_are_full, token_budget,
 };
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::weighing::{Judgement, Test, Weighing};
 
 pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "token-budget-limited-queue",
     class: Class::Queueing,
     layer: Layer::Gpu,
+    hurts: &[Aspect::Queue, Aspect::Prefill, Aspect::Interference],
     summary: "Prompts arrive faster than they can be computed: every step is filled to its token budget and the rest wait.",
     symptoms: &[
         "the first token gets later with load although memory and slots are free",
@@ -88,9 +89,8 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     let mut w = Weighing::new()
         .requires(requests_wait(e))
         .requires(steps_are_full(e))
-        .requires(queue_is_felt(e))
-        .refuted_by(pool_is_full(e))
-        .refuted_by(at_stated_cap(e))
+        .weakened_by(pool_is_full(e))
+        .weakened_by(at_stated_cap(e))
         .supports(steps_are_prompts(e))
         .supports(pool_has_room(e));
     let rate = e.delta(Signal::TokensPromptComputed).or_else(|| e.delta(Signal::TokensPrompt)).unwrap_or(0.0)

@@ -8,12 +8,24 @@ use super::effects::{Felt, felt};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn, Outcome};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::weighing::{Judgement, Test, Weighing};
 
 pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "config-not-applied",
     class: Class::Release,
     layer: Layer::Configuration,
+    hurts: &[
+        Aspect::Availability,
+        Aspect::Errors,
+        Aspect::Queue,
+        Aspect::Prefill,
+        Aspect::DecodeStep,
+        Aspect::Interference,
+        Aspect::Stalls,
+        Aspect::HostGap,
+        Aspect::Preemption,
+    ],
     summary: "The running server does not have the configuration people believe: an old process, another way of starting it, a flag that was ignored, overridden or switched off.",
     symptoms: &[
         "a change of the configuration changed nothing",

@@ -9,12 +9,24 @@ use super::effects::{Felt, felt};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn, Outcome};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::weighing::{Judgement, Test, Weighing};
 
 pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "engine-default-change",
     class: Class::Release,
     layer: Layer::Configuration,
+    hurts: &[
+        Aspect::Availability,
+        Aspect::Errors,
+        Aspect::Queue,
+        Aspect::Prefill,
+        Aspect::DecodeStep,
+        Aspect::Interference,
+        Aspect::Stalls,
+        Aspect::HostGap,
+        Aspect::Preemption,
+    ],
     summary: "An upgrade changed a default that nobody had set, so the same command line now gives another capacity or behaviour.",
     symptoms: &[
         "the KV pool, the batch or the pace differ after an upgrade with the same flags",

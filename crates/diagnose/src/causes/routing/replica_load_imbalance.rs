@@ -4,9 +4,10 @@ use intriage_case::{Quantity, Ratio, Requests, Signal, Tokens, Unit};
 use intriage_engines::{Engine, Setting};
 
 use super::engines::{EngineView, engines, only_one};
-use crate::causes::shared::{queue_impact, queue_is_felt};
+use crate::causes::shared::queue_impact;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -14,6 +15,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "replica-load-imbalance",
     class: Class::Routing,
     layer: Layer::Network,
+    hurts: &[Aspect::Queue],
     summary: "Some engines have more work than they can do while others have room: turns taken with unequal requests, sticky sessions, stale load figures.",
     symptoms: &[
         "the average over all engines is fine and the slowest requests are not",
@@ -86,7 +88,6 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .requires(one_is_overloaded(e, &all))
         .requires(another_has_room(e, &all))
         .requires(it_gets_more_prompts(e, &all))
-        .requires(queue_is_felt(e))
         .explains(CAUSE.explains)
         .conclude(says, queue_impact(e))
 }

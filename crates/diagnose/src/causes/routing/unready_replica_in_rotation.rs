@@ -7,6 +7,7 @@ use super::engines::{EngineView, engines, only_one};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -14,6 +15,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "unready-replica-in-rotation",
     class: Class::Routing,
     layer: Layer::Application,
+    hurts: &[Aspect::Availability, Aspect::Errors],
     summary: "An engine gets traffic although it cannot serve: hung, still loading, or with the wrong model, behind a health check that asks too little.",
     symptoms: &[
         "a fixed share of the requests fails or hangs",

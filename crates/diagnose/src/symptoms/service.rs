@@ -1,0 +1,101 @@
+//! Whether the service is there, and whether its requests end well.
+
+use intriage_case::{Ratio, Requests, Signal};
+
+use super::first_token::harm;
+use super::{Aspect, Harm, Symptom, Yardstick};
+use crate::evidence::Evidence;
+use crate::thresholds::Limit;
+
+/// Tokens came all through the window, or a standstill inside it.
+pub(super) fn availability(e: &Evidence<'_>) -> Option<Symptom> {
+    if e.observed.times.is_empty() {
+        return Some(Symptom::unseen(Aspect::Availability, "the server was not asked, or did not answer"));
+    }
+    if let Some(still) = e.timeline.standstills().max_by(|a, b| a.seconds.get().total_cmp(&b.seconds.get())) {
+        let window = e.elapsed().get().max(f64::MIN_POSITIVE);
+        return Some(
+            Symptom::new(Aspect::Availability, Harm::Hurts, Yardstick::CalmPart, still.says.clone())
+                .costs(Ratio(still.seconds.get() / window))
+                .during(still.start, still.end()),
+        );
+    }
+    let moved = e.delta(Signal::TokensGenerated).is_none_or(|n| n > 0.0);
+    let says = if moved { "tokens came all through the window" } else { "no token was asked for" };
+    Some(Symptom::new(Aspect::Availability, Harm::Fine, Yardstick::CalmPart, says))
+}
+
+/// Requests that failed.
+pub(super) fn errors(e: &Evidence<'_>) -> Symptom {
+    let Some(share) = e.failed_share() else {
+        return Symptom::unseen(Aspect::Errors, e.observed.why_missing(Signal::HttpResponses));
+    };
+    let stated = e
+        .objectives
+        .iter()
+        .find(|o| o.asked.is_some_and(|asked| asked.metric == intriage_case::ObjectiveMetric::Errors));
+    let limit = stated.and_then(|o| Some(o.asked?.limit)).unwrap_or(e.limit(Limit::ErrorShare));
+    let yardstick = if stated.is_some() { Yardstick::Objective } else { Yardstick::Share };
+    Symptom::new(
+        Aspect::Errors,
+        harm(share.get() > limit),
+        yardstick,
+        format!("{share} of the requests fail"),
+    )
+    .costs(share)
+    .against(share, Ratio(limit))
+}
+
+/// Requests that got a first token and never ended: their clients hung up. Engines count them nowhere.
+pub(super) fn aborts(e: &Evidence<'_>) -> Symptom {
+    let Some(lost) = lost_requests(e) else {
+        return Symptom::unseen(Aspect::Aborts, "first tokens and ends of requests are not both counted");
+    };
+    let limit = Ratio(e.limit(Limit::AbortShare));
+    let enough = lost.requests >= e.limit(Limit::FewestAborts);
+    let says = format!(
+        "{} of {} that got a first token never ended: clients gave them up",
+        Requests(lost.requests.round()),
+        Requests(lost.begun)
+    );
+    let says =
+        if lost.requests >= 1.0 { says } else { "every request that began ended or still runs".to_owned() };
+    let share = lost.share();
+    Symptom::new(Aspect::Aborts, harm(enough && share.get() > limit.get()), Yardstick::Share, says)
+        .costs(share)
+        .against(share, limit)
+}
+
+/// Requests that began and are neither ended nor running.
+pub(crate) struct Lost {
+    /// At least so many.
+    pub(crate) requests: f64,
+    /// Of so many that began.
+    pub(crate) begun: f64,
+}
+
+impl Lost {
+    /// Their share.
+    pub(crate) fn share(&self) -> Ratio {
+        Ratio::of(self.requests, self.begun).map_or(Ratio(0.0), |r| Ratio(r.get().clamp(0.0, 1.0)))
+    }
+}
+
+/// First tokens less ends less the growth of the batch. Requests whose prompt was being computed when the window began
+/// are counted as running before and as begun after, so that many are taken off.
+pub(crate) fn lost_requests(e: &Evidence<'_>) -> Option<Lost> {
+    if e.restarts() > 0 {
+        return None;
+    }
+    let begun = e.histogram(Signal::LatencyTtft)?.count();
+    let given_up = e.delta_by(Signal::RequestsFinished, "abort").unwrap_or(0.0);
+    let ended = e.finished()?.get();
+    let running = e.observed.series(Signal::RequestsRunning, None, None)?;
+    let waiting = e.observed.series(Signal::RequestsWaiting, None, None);
+    let (first, last) = (running.known().next()?.1, running.last()?);
+    // A request thrown back waits, and has had its first token.
+    let thrown_back = e.delta(Signal::RequestsPreempted).filter(|n| *n > 0.0);
+    let back = thrown_back.and_then(|_| waiting?.last()).unwrap_or(0.0);
+    let lost = begun - (ended - given_up) - (last - first).max(-first) - back - first;
+    Some(Lost { requests: lost.max(given_up).max(0.0), begun })
+}

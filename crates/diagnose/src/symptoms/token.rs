@@ -1,0 +1,149 @@
+//! The parts of the time per token.
+
+use intriage_case::{ObjectiveMetric, Ratio, Seconds, Signal};
+use intriage_engines::Setting;
+
+use super::first_token::harm;
+use super::stated::{Stated, in_words, stated};
+use super::{Aspect, Symptom, Yardstick};
+use crate::evidence::Evidence;
+use crate::thresholds::Limit;
+
+/// What a part takes beyond the least it could, in seconds a token.
+struct Excess {
+    aspect: Aspect,
+    value: f64,
+}
+
+/// Decode step, interference, stalls and host gap.
+pub(super) fn parts(e: &Evidence<'_>) -> Vec<Symptom> {
+    let Some(itl) = e.account.itl.filter(|itl| *itl > 0.0) else {
+        let why = match e.observed.metric(Signal::LatencyItl) {
+            Some(metric) => format!("{metric} did not move in the window"),
+            None => e.observed.why_missing(Signal::LatencyItl),
+        };
+        return Aspect::TOKEN.iter().map(|a| Symptom::unseen(*a, why.clone())).collect();
+    };
+    let floor = e.floor.as_ref().ok().map(|f| f.decode);
+    let excess = excesses(e, floor.unwrap_or(0.0));
+    let judge = |verdict: &dyn Fn(&Excess) -> Symptom| excess.iter().map(verdict).collect();
+    match stated(e, &[ObjectiveMetric::Itl, ObjectiveMetric::Tpot]) {
+        Stated::Met(result) => judge(&|x| told(e, x, false, Yardstick::Objective, &in_words(result))),
+        Stated::Open(result) => judge(&|x| Symptom::unseen(x.aspect, in_words(result))),
+        Stated::Missed(result) => {
+            judge(&|x| told(e, x, is_large(e, x, &excess), Yardstick::Objective, &in_words(result)))
+        }
+        Stated::Nothing => match floor {
+            Some(floor) => against_floor(e, itl, floor, &excess),
+            None => against_itself(e, itl, &excess),
+        },
+    }
+}
+
+/// By the least time the card needs for a step.
+fn against_floor(e: &Evidence<'_>, itl: f64, floor: f64, excess: &[Excess]) -> Vec<Symptom> {
+    let batch = e.wants_throughput();
+    // A batch job fills steps with prompts on purpose: only the step itself can be too slow.
+    let (pace, times) = if batch {
+        (e.account.ordinary_step().unwrap_or(itl), e.limit(Limit::RoofBad))
+    } else {
+        (itl, e.limit(Limit::TokenOverFloor))
+    };
+    let limit = (floor * times).max(floor + e.limit(Limit::TokenExcess));
+    let says = format!(
+        "a token every {}, {:.1} times the {} this GPU needs",
+        Seconds(pace),
+        pace / floor,
+        Seconds(floor)
+    );
+    let slow = pace > limit;
+    let of = |x: &Excess| {
+        let own = !batch || matches!(x.aspect, Aspect::DecodeStep | Aspect::HostGap);
+        let torn = !batch && is_torn(e, x, itl);
+        Symptom {
+            measured: Some(Seconds(pace).into()),
+            limit: Some(Seconds(limit).into()),
+            ..told(e, x, own && (torn || slow && is_large(e, x, excess)), Yardstick::Floor, &says)
+        }
+    };
+    excess.iter().map(of).collect()
+}
+
+/// Without a floor the ordinary step is the measure of the rest.
+fn against_itself(e: &Evidence<'_>, itl: f64, excess: &[Excess]) -> Vec<Symptom> {
+    let says = format!("a token every {}", Seconds(itl));
+    let device = e.observed.config.text(Setting::Device);
+    let published = e.limit(Limit::PublishedItl);
+    let late = e
+        .histogram(Signal::LatencyItl)
+        .and_then(|h| h.quantile(0.95))
+        .is_some_and(|b| b.surely_above(published));
+    let known = e.account.step.is_some();
+    let of = |x: &Excess| match x.aspect {
+        Aspect::DecodeStep if device.is_some_and(|d| d != "cpu") && !e.wants_throughput() => Symptom {
+            measured: Some(Seconds(itl).into()),
+            limit: Some(Seconds(published).into()),
+            ..told(e, x, late && is_large(e, x, excess), Yardstick::Published, &says)
+        },
+        Aspect::DecodeStep => {
+            let why = e.floor.as_ref().err().map_or("", String::as_str);
+            Symptom::unseen(x.aspect, format!("{says}; the least a step could take is not known: {why}"))
+        }
+        Aspect::HostGap if e.account.host.is_none() => {
+            Symptom::unseen(x.aspect, "whether the GPU waits for the host is not shown: add --host")
+        }
+        _ if !known => Symptom::unseen(x.aspect, "the engine keeps no buckets of the gaps between tokens"),
+        _ => {
+            let share = Ratio::of(x.value, itl).unwrap_or(Ratio(0.0));
+            let torn = !e.wants_throughput() && is_torn(e, x, itl);
+            let limit = if x.aspect == Aspect::Stalls { Limit::StallShare } else { Limit::TornShare };
+            let says = format!("{says}, {share} of it {}", x.aspect);
+            told(e, x, torn, Yardstick::Share, &says).against(share, Ratio(e.limit(limit)))
+        }
+    };
+    excess.iter().map(of).collect()
+}
+
+/// Stalls, or stalls and prompts together, take so much of a gap that the ordinary step is the lesser part.
+fn is_torn(e: &Evidence<'_>, x: &Excess, itl: f64) -> bool {
+    let part = |p: Option<crate::account::Part>| p.map_or(0.0, |p| p.value);
+    let (stalls, prompts) = (part(e.account.stalls), part(e.account.interference));
+    let felt = stalls + prompts >= e.limit(Limit::TokenExcess);
+    let stalled = stalls >= e.limit(Limit::StallShare) * itl;
+    let both = stalls + prompts >= e.limit(Limit::TornShare) * itl;
+    felt && match x.aspect {
+        Aspect::Stalls => stalled || both && stalls >= prompts,
+        Aspect::Interference => both && prompts > stalls,
+        _ => false,
+    }
+}
+
+/// A fair part of everything above the floor, or the largest.
+fn is_large(e: &Evidence<'_>, x: &Excess, all: &[Excess]) -> bool {
+    let sum: f64 = all.iter().map(|x| x.value).sum();
+    let most = all.iter().map(|x| x.value).fold(0.0, f64::max);
+    x.value > 0.0 && (x.value >= most || x.value >= e.limit(Limit::SegmentShare) * sum)
+}
+
+fn excesses(e: &Evidence<'_>, floor: f64) -> [Excess; 4] {
+    let a = &e.account;
+    let part = |p: Option<crate::account::Part>| p.map_or(0.0, |p| p.value);
+    // Without buckets the whole gap is the step.
+    let step = a.step.map_or(a.itl.unwrap_or(0.0), |s| s.value);
+    [
+        Excess { aspect: Aspect::DecodeStep, value: (step - floor).max(0.0) },
+        Excess { aspect: Aspect::Interference, value: part(a.interference) },
+        Excess { aspect: Aspect::Stalls, value: part(a.stalls) },
+        Excess { aspect: Aspect::HostGap, value: part(a.host) },
+    ]
+}
+
+fn told(e: &Evidence<'_>, x: &Excess, hurts: bool, yardstick: Yardstick, says: &str) -> Symptom {
+    let tokens = match (e.account.decode, e.account.itl) {
+        (Some(decode), Some(itl)) if itl > 0.0 => decode / itl,
+        _ => e.mean(Signal::TokensOutputEach).unwrap_or(0.0),
+    };
+    let says =
+        if hurts { format!("{says}; {} of it {}", Seconds(x.value), x.aspect) } else { says.to_owned() };
+    Symptom::new(x.aspect, harm(hurts), yardstick, says).costs(e.account.share_of_life(x.value * tokens))
+}
