@@ -8,10 +8,9 @@ mod config;
 mod gpu;
 mod host;
 mod plan;
+mod scoreboard;
 mod simulate;
 mod values;
-
-use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -23,6 +22,7 @@ pub(crate) use self::config::ConfigArgs;
 pub(crate) use self::gpu::GpuArgs;
 pub(crate) use self::host::HostArgs;
 pub(crate) use self::plan::PlanArgs;
+pub(crate) use self::scoreboard::ScoreboardArgs;
 pub(crate) use self::simulate::{DemoArgs, SimulateArgs};
 pub(crate) use self::values::{Format, duration};
 
@@ -83,12 +83,9 @@ enum Command {
     /// standard output is the URL; everything else goes to standard error. Ctrl-C ends it.
     #[command(after_long_help = simulate::SIMULATE_EXAMPLES)]
     Simulate(Box<SimulateArgs>),
-    /// Judge every labelled recording below a folder and print truth, verdict and totals.
-    Scoreboard {
-        /// Folders of labelled recordings.
-        #[arg(required = true)]
-        folders: Vec<PathBuf>,
-    },
+    /// Judge every labelled recording below a folder, or drawn deployments, and print truth, verdict and totals.
+    #[command(after_long_help = scoreboard::EXAMPLES)]
+    Scoreboard(ScoreboardArgs),
     /// Print the JSON Schema of what a command prints with `--format json`.
     Schema {
         /// Which of them.
@@ -135,7 +132,7 @@ pub(crate) fn run() -> Result<Outcome, Failure> {
         Command::Explain { cause } => commands::explain::run(cause.as_deref()),
         Command::Demo(args) => commands::demo::run(&args),
         Command::Simulate(args) => commands::simulate::run(&args),
-        Command::Scoreboard { folders } => commands::scoreboard::run(&folders),
+        Command::Scoreboard(args) => commands::scoreboard::run(&args),
         Command::Plan(args) => commands::plan::run(&args),
         Command::Schema { of } => commands::explain::schema(of),
         Command::Completions { shell } => commands::completions::run::<Cli>(shell),

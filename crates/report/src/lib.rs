@@ -7,6 +7,7 @@ mod bench;
 mod config;
 mod contents;
 mod difference;
+mod draws;
 mod explain;
 mod forecast;
 mod health;
@@ -25,6 +26,10 @@ pub use bench::{
 pub use config::{CONFIG_SCHEMA, ConfigReport, config_json, config_schema, config_text};
 pub use contents::{contents_json, contents_schema, contents_text, some_of};
 pub use difference::{difference_json, difference_schema, difference_text};
+pub use draws::{
+    Bin, CALM, Calibration, ClassCalibration, Coverage, DrawReport, DrawRow, FaultOf, HURTS, Line, Score,
+    Table, Truth, calibration, draw_report, draws_json, draws_text,
+};
 pub use explain::{benign_page, catalogue_page, cause_page, thresholds_page};
 pub use health::{health_json, health_schema, health_text};
 pub use inventory::inventory_text;

@@ -1,6 +1,6 @@
 //! What a client sees of an answer after the path between has had its way with it.
 
-use intriage_case::{ClientRequest, Millis, Tokens};
+use intriage_case::{Bytes, ClientRequest, Millis, Tokens};
 
 use crate::request::Request;
 use crate::setup::Path;
@@ -21,6 +21,7 @@ pub(crate) struct ClientView {
     tokens: u32,
     prompt: u32,
     status: u16,
+    cut: Option<Nanos>,
 }
 
 impl ClientView {
@@ -32,7 +33,7 @@ impl ClientView {
         let reached = |left: Nanos| left.since(sent) + delay + delay;
         let mut arrivals: Vec<Nanos> = tokens.iter().map(|(at, _)| reached(*at)).collect();
         if let Some(buffer) = path.buffer {
-            release_in_pieces(&mut arrivals, buffer.0);
+            release_in_pieces(&mut arrivals, buffer);
         }
         let mut gaps: Vec<Nanos> = arrivals.windows(2).map(|w| w[1].since(w[0])).collect();
         gaps.sort_unstable();
@@ -48,6 +49,7 @@ impl ClientView {
             tokens: tokens.iter().map(|(_, n)| n).sum(),
             prompt: request.prompt,
             status: 200,
+            cut: None,
         }
     }
 
@@ -65,17 +67,25 @@ impl ClientView {
             tokens: 0,
             prompt: request.prompt,
             status,
+            cut: None,
         }
+    }
+
+    /// A streamed answer that was cut off at an instant, with the tokens that left the server before.
+    pub(crate) fn cut(request: &Request, tokens: &[(Nanos, u32)], now: Nanos, path: Path) -> Self {
+        Self { cut: Some(now.since(request.arrival)), ..Self::answered(request, tokens, path) }
     }
 
     /// Whether it ended after this instant.
     pub(crate) fn ended(&self, from: Nanos) -> bool {
-        self.sent + self.last.unwrap_or(self.headers) >= from
+        self.sent + self.cut.or(self.last).unwrap_or(self.headers) >= from
     }
 
     /// The client's record of it.
     pub(crate) fn record(&self, epoch_ms: u64) -> ClientRequest {
-        let answered = self.status == 200;
+        let answered = self.status == 200 && self.cut.is_none();
+        let refused = (self.status != 200).then(|| format!("HTTP {}", self.status));
+        let cut = self.cut.map(|_| "the connection was closed before the answer ended".to_owned());
         ClientRequest {
             sent: Millis(epoch_ms + self.sent.0 / 1_000_000),
             connect: None,
@@ -88,16 +98,21 @@ impl ClientView {
             tokens: answered.then_some(Tokens(f64::from(self.tokens))),
             prompt_tokens: Some(Tokens(f64::from(self.prompt))),
             status: Some(self.status),
-            error: (!answered).then(|| format!("HTTP {}", self.status)),
+            error: refused.or(cut),
+            ended: self.cut.map(Nanos::seconds),
             ..ClientRequest::default()
         }
     }
 }
 
+/// Events that a proxy with such a buffer passes on together.
+pub(crate) fn events_in_a_piece(buffer: Bytes) -> usize {
+    (buffer.0 / EVENT_BYTES).ceil().max(1.0) as usize
+}
+
 /// Holds events back until a buffer is full or the answer ends.
-fn release_in_pieces(arrivals: &mut [Nanos], buffer: f64) {
-    let per_piece = (buffer / EVENT_BYTES).ceil().max(1.0) as usize;
-    for piece in arrivals.chunks_mut(per_piece) {
+fn release_in_pieces(arrivals: &mut [Nanos], buffer: Bytes) {
+    for piece in arrivals.chunks_mut(events_in_a_piece(buffer)) {
         if let Some(last) = piece.last().copied() {
             piece.fill(last);
         }

@@ -8,6 +8,7 @@
 
 mod about;
 mod client;
+pub mod draw;
 pub mod engine;
 pub mod faults;
 mod fleet;
@@ -23,6 +24,7 @@ mod setup;
 mod time;
 pub mod workload;
 
+pub use draw::Draw;
 pub use engine::{Engine, EngineConfig, EngineLoad, Policy, Refusal, Sequence, Sink, Speculation, StepTime};
 pub use fleet::{Fleet, FleetConfig, Front, GoingOn, Router};
 pub use outcome::{Latency, Outcome};

@@ -8,7 +8,7 @@ use crate::about;
 use crate::client::ClientView;
 use crate::engine::{EngineLoad, Refusal, Sequence, Sink};
 use crate::fleet::Fleet;
-use crate::metrics::Exporter;
+use crate::metrics::{Exporter, StatsLog};
 use crate::request::{Finish, Request, RequestId};
 use crate::run::{Stop, Watch, run};
 use crate::serve::ServeConfig;
@@ -34,9 +34,21 @@ const EPOCH_MS: u64 = 1_794_700_000_000;
 
 /// Runs a deployment under its load and records what its observer sees.
 pub fn rehearse(setup: &Setup, seed: u64, window: Window) -> Recording {
-    let end = Seconds(window.from.0 + window.length.0);
+    rehearse_with_log(setup, seed, window, None)
+}
+
+/// The same with the server's log, where its first lines are given: state is added every ten seconds.
+pub(crate) fn rehearse_with_log(setup: &Setup, seed: u64, window: Window, log: Option<String>) -> Recording {
     let mut watcher = Watcher::new(setup, window);
-    let stop = Stop {
+    watcher.log = log.map(StatsLog::new);
+    run(&setup.fleet, &setup.workload, seed, stop(setup, window), &mut watcher);
+    watcher.recording(setup)
+}
+
+/// When a watched run ends, and what befalls it before.
+pub(crate) fn stop(setup: &Setup, window: Window) -> Stop {
+    let end = Seconds(window.from.0 + window.length.0);
+    Stop {
         arrivals: end,
         requests: u64::MAX,
         // A little later than the last scrape, so that it is made.
@@ -46,9 +58,11 @@ pub fn rehearse(setup: &Setup, seed: u64, window: Window) -> Recording {
             Some(Mishap::Hang { after, engine }) => Some((after, engine)),
             _ => None,
         },
-    };
-    run(&setup.fleet, &setup.workload, seed, stop, &mut watcher);
-    watcher.recording(setup)
+        pause: match setup.mishap {
+            Some(Mishap::Pause { after, lasting }) => Some((after, Seconds(after.0 + lasting.0))),
+            _ => None,
+        },
+    }
 }
 
 /// Exporter and clients in one: the sink of whichever engine speaks.
@@ -60,11 +74,12 @@ struct Watcher<'a> {
     open: HashMap<RequestId, Vec<(Nanos, u32)>>,
     clients: Vec<ClientView>,
     files: Recording,
+    log: Option<StatsLog>,
 }
 
 impl<'a> Watcher<'a> {
     fn new(setup: &'a Setup, window: Window) -> Self {
-        let started = Seconds(EPOCH_MS as f64 / 1000.0);
+        let started = Seconds(EPOCH_MS as f64 / 1000.0 - setup.uptime.0);
         Self {
             setup,
             window,
@@ -73,6 +88,7 @@ impl<'a> Watcher<'a> {
             open: HashMap::new(),
             clients: Vec::new(),
             files: Vec::new(),
+            log: None,
         }
     }
 
@@ -84,7 +100,7 @@ impl<'a> Watcher<'a> {
         let config = ServeConfig::of(setup, 0);
         let endpoints = [
             ("endpoints/version.json", about::version()),
-            ("endpoints/v1__models.json", about::models(&config, Millis(EPOCH_MS))),
+            ("endpoints/v1__models.json", about::models(&config, started(setup))),
             ("endpoints/server_info.json", about::server_info(&config, Some("config_format=json"))),
         ];
         self.files.extend(endpoints.map(|(name, body)| (name.to_owned(), body.to_string().into_bytes())));
@@ -92,6 +108,9 @@ impl<'a> Watcher<'a> {
         let seen = self.clients.iter().filter(|c| c.ended(from));
         let lines: Vec<String> =
             seen.filter_map(|c| serde_json::to_string(&c.record(EPOCH_MS)).ok()).collect();
+        if let Some(log) = self.log {
+            self.files.push(("server.log".to_owned(), log.into_text().into_bytes()));
+        }
         self.files.push(("client.jsonl".to_owned(), lines.join("\n").into_bytes()));
         self.files
     }
@@ -114,6 +133,11 @@ impl Watch for Watcher<'_> {
     }
 
     fn tick(&mut self, fleet: &Fleet, now: Nanos) {
+        if !self.crashed(now)
+            && let Some(log) = &mut self.log
+        {
+            log.note(&self.exporter, EPOCH_MS, now);
+        }
         if now.seconds() < self.window.from {
             return;
         }
@@ -146,7 +170,12 @@ impl Sink for Watcher<'_> {
     fn finished(&mut self, sequence: &Sequence, reason: Finish, now: Nanos) {
         self.exporter.sink(self.speaking).finished(sequence, reason, now);
         let tokens = self.open.remove(&sequence.request.id).unwrap_or_default();
-        if reason != Finish::Abort && !self.crashed(now) {
+        if self.crashed(now) {
+            return;
+        }
+        if reason == Finish::Abort {
+            self.clients.push(ClientView::cut(&sequence.request, &tokens, now, self.setup.path));
+        } else {
             self.exporter.answered(ROUTE, 200);
             self.clients.push(ClientView::answered(&sequence.request, &tokens, self.setup.path));
         }
@@ -155,6 +184,11 @@ impl Sink for Watcher<'_> {
     fn stepped(&mut self, load: EngineLoad, now: Nanos) {
         self.exporter.sink(self.speaking).stepped(load, now);
     }
+}
+
+/// When the process started, Unix time.
+pub(crate) fn started(setup: &Setup) -> Millis {
+    Millis(EPOCH_MS.saturating_sub((setup.uptime.0 * 1000.0) as u64))
 }
 
 /// The route the load uses.

@@ -15,6 +15,10 @@ use crate::workload::{Planned, Source, Workload};
 pub trait Watch {
     /// Where an engine's happenings go.
     fn sink(&mut self, engine: usize) -> &mut impl Sink;
+    /// A request arrived.
+    fn arrived(&mut self, _request: &Request, _now: Nanos) {}
+    /// The client of an open request gave up.
+    fn gave_up(&mut self, _id: RequestId, _now: Nanos) {}
     /// A request was refused.
     fn refused(&mut self, _request: &Request, _why: Refusal, _now: Nanos) {}
     /// The interval of [`Stop::every`] has passed.
@@ -34,17 +38,26 @@ pub struct Stop {
     pub every: Option<Seconds>,
     /// From here on engines stop in the middle of their step, all or the one of this number.
     pub hang: Option<(Seconds, Option<usize>)>,
+    /// In this time no engine ends a step.
+    pub pause: Option<(Seconds, Seconds)>,
 }
 
 impl Stop {
     /// After so many requests, when all are answered.
     pub const fn after_requests(requests: u64) -> Self {
-        Self { arrivals: Seconds(f64::MAX), requests, end: Seconds(f64::MAX), every: None, hang: None }
+        Self {
+            arrivals: Seconds(f64::MAX),
+            requests,
+            end: Seconds(f64::MAX),
+            every: None,
+            hang: None,
+            pause: None,
+        }
     }
 
     /// After so much time, whatever is still open.
     pub const fn after(time: Seconds) -> Self {
-        Self { arrivals: time, requests: u64::MAX, end: time, every: None, hang: None }
+        Self { arrivals: time, requests: u64::MAX, end: time, every: None, hang: None, pause: None }
     }
 }
 
@@ -144,7 +157,9 @@ impl Run {
                     let hung = self.stop.hang.is_some_and(|(from, which)| {
                         now.seconds() >= from && which.is_none_or(|w| w == engine)
                     });
-                    if !hung {
+                    if let Some(until) = self.paused_until(now) {
+                        self.push(until, Event::StepEnd(engine));
+                    } else if !hung {
                         self.end_step(engine, now, watch);
                         self.begin_step(engine, now, watch);
                     }
@@ -162,6 +177,13 @@ impl Run {
             }
         }
         now
+    }
+
+    /// When the pause ends that lasts now.
+    fn paused_until(&self, now: Nanos) -> Option<Nanos> {
+        let (from, until) = self.stop.pause?;
+        let (from, until) = (Nanos::from_seconds(from), Nanos::from_seconds(until));
+        (from..until).contains(&now).then_some(until)
     }
 
     fn push(&mut self, at: Nanos, event: Event) {
@@ -191,6 +213,7 @@ impl Run {
 
     fn receive(&mut self, planned: Planned, now: Nanos, watch: &mut impl Watch) {
         let id = planned.request.id;
+        watch.arrived(&planned.request, now);
         let done = self.fleet.front_done(planned.request.prompt, now);
         if let Some(patience) = planned.patience {
             self.push(planned.request.arrival + patience, Event::GiveUp(id));
@@ -240,8 +263,12 @@ impl Run {
     }
 
     fn give_up(&mut self, id: RequestId, now: Nanos, watch: &mut impl Watch) {
-        self.in_front.remove(&id);
-        if let Some(engine) = self.at.remove(&id) {
+        let in_front = self.in_front.remove(&id).is_some();
+        let engine = self.at.remove(&id);
+        if in_front || engine.is_some() {
+            watch.gave_up(id, now);
+        }
+        if let Some(engine) = engine {
             self.fleet.engines[engine].abort(id, now, watch.sink(engine));
         }
     }

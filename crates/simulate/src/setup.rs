@@ -24,6 +24,8 @@ pub struct Setup {
     pub objectives: Vec<&'static str>,
     /// Whether its users want throughput rather than quick answers.
     pub batch: bool,
+    /// How long its process had been running when the load began.
+    pub uptime: Seconds,
 }
 
 /// What a deployment says about itself.
@@ -57,6 +59,13 @@ pub enum Mishap {
         after: Seconds,
         /// Which engine; all where none is named.
         engine: Option<usize>,
+    },
+    /// Every engine stands still for a while, and then goes on.
+    Pause {
+        /// After the start of the load.
+        after: Seconds,
+        /// For so long.
+        lasting: Seconds,
     },
     /// From then on nobody answers.
     Crash {
@@ -119,6 +128,7 @@ impl Setup {
             mishap: None,
             objectives: vec!["ttft.p95=500ms", "itl.p95=50ms"],
             batch: false,
+            uptime: Seconds(0.0),
         }
     }
 

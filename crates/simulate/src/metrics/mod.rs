@@ -1,12 +1,14 @@
 //! The metrics page of a simulated engine: vLLM's names, labels and buckets.
 
 mod buckets;
+mod log;
 mod record;
 mod render;
 
 use std::collections::BTreeMap;
 
 use intriage_case::Seconds;
+pub(crate) use log::{StatsLog, stamp};
 use record::EngineMetrics;
 
 use crate::engine::{EngineConfig, Refusal, Sink};

@@ -238,6 +238,13 @@ impl Driver {
         if hung || self.dead {
             return;
         }
+        if let Some(Mishap::Pause { after, lasting }) = self.mishap {
+            let (from, until) =
+                (Nanos::from_seconds(after), Nanos::from_seconds(Seconds(after.0 + lasting.0)));
+            if (from..until).contains(&now) {
+                return self.push(until, Due::StepEnd(engine));
+            }
+        }
         let mut both = Both { metrics: self.exporter.sink(engine), listeners: &mut self.listeners };
         self.fleet.engines[engine].end_step(now, &mut both);
         self.begin_step(engine, now);

@@ -1,9 +1,12 @@
 //! When requests come.
 
+use std::sync::Arc;
+
 use intriage_case::{PerSecond, Ratio, Requests, Seconds};
 
 use crate::random::Random;
 use crate::time::Nanos;
+use crate::workload::Planned;
 
 /// When requests come.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +36,8 @@ pub enum Arrivals {
     },
     /// As recorded, in order.
     Trace(Vec<Traced>),
+    /// Each request written down beforehand, in order of arrival; the workload's classes are not asked.
+    Planned(Arc<[Planned]>),
 }
 
 /// One request of a trace. What is not known of it is drawn from the workload's classes.
@@ -84,6 +89,14 @@ impl ArrivalTimes {
         }
     }
 
+    /// The request that [`Self::next`] gave the instant of, where each was written down beforehand.
+    pub(crate) fn planned(&self) -> Option<&Planned> {
+        match &self.arrivals {
+            Arrivals::Planned(requests) => requests.get(self.index.checked_sub(1)?),
+            _ => None,
+        }
+    }
+
     /// The next instant; `None` where no more come by themselves.
     pub fn next(&mut self, random: &mut Random) -> Option<Nanos> {
         let at = |seconds: f64| Some(Nanos::from_seconds(Seconds(seconds)));
@@ -119,6 +132,10 @@ impl ArrivalTimes {
             Arrivals::Trace(rows) => {
                 self.index += 1;
                 rows.get(self.index - 1).map(|row| row.at)
+            }
+            Arrivals::Planned(requests) => {
+                self.index += 1;
+                requests.get(self.index - 1).map(|planned| planned.request.arrival)
             }
         }
     }

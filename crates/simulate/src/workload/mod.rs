@@ -104,6 +104,12 @@ impl Iterator for Source {
 
     fn next(&mut self) -> Option<Planned> {
         let at = self.times.next(&mut self.arrivals)?;
+        if let Some(planned) = self.times.planned() {
+            let mut planned = planned.clone();
+            self.drawn += 1;
+            planned.request.id = RequestId(self.drawn);
+            return Some(planned);
+        }
         let mut planned = self.draw(at);
         if let Some(row) = self.times.row() {
             planned.request.follow(row);

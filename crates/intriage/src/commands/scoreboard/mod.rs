@@ -1,4 +1,6 @@
-//! `intriage scoreboard FOLDER…`: every labelled recording, judged.
+//! `intriage scoreboard FOLDER…`: every labelled recording, judged; with `--draws` drawn deployments.
+
+mod draws;
 
 use std::path::{Path, PathBuf};
 
@@ -7,9 +9,18 @@ use intriage_observe::{open, read_truth};
 use intriage_report::{Row, scoreboard};
 
 use super::print;
+use crate::cli::ScoreboardArgs;
 use crate::failure::{Failure, Outcome};
 
-pub(crate) fn run(folders: &[PathBuf]) -> Result<Outcome, Failure> {
+pub(crate) fn run(args: &ScoreboardArgs) -> Result<Outcome, Failure> {
+    match (args.draws, args.only) {
+        (Some(draws), _) => draws::batch(args, draws),
+        (None, Some(number)) => draws::one(args, number),
+        (None, None) => recordings(&args.folders),
+    }
+}
+
+fn recordings(folders: &[PathBuf]) -> Result<Outcome, Failure> {
     let mut rows = Vec::new();
     for folder in folders {
         for recording in labelled(folder, DEPTH)? {
