@@ -107,18 +107,19 @@ impl Account {
         // A step is as long as the longest thing in it: a token gap, or somebody's prefill.
         let gap = e.histogram(Signal::LatencyItl).and_then(|h| h.length_biased_mean()).unwrap_or(0.0);
         let step = gap.max(prefill.value);
-        let input = rest.min(step);
+        // A request that comes at any moment of a step waits for half of it on average, and never for more than all.
+        let input = rest.min(step / 2.0);
         self.input = Some(Part {
             value: input,
             low: 0.0,
-            high: input,
-            source: "ttft - queue - prefill, up to one step",
+            high: rest.min(step),
+            source: "ttft - queue - prefill, up to half a step",
         });
         self.frontend = Some(Part {
             value: rest - input,
-            low: rest - input,
+            low: (rest - step).max(0.0),
             high: rest,
-            source: "ttft - queue - prefill beyond one step",
+            source: "ttft - queue - prefill beyond the wait for a step",
         });
     }
 

@@ -5,6 +5,7 @@ use intriage_engines::{ConfigTable, Model};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::context::Context;
 use crate::prediction::Prediction;
 use crate::symptoms::{Aspect, Symptom};
 use crate::timeline::Event;
@@ -32,6 +33,9 @@ pub struct Diagnosis {
     pub window: WindowSummary,
     /// The answer.
     pub verdict: Verdict,
+    /// The load and its figures.
+    #[serde(default)]
+    pub context: Context,
     /// Every aspect of the service: whether it hurts, and by which yardstick.
     #[serde(default)]
     pub symptoms: Vec<Symptom>,

@@ -5,6 +5,7 @@ use intriage_engines::{Observed, Setting, read};
 
 use crate::benign::benign;
 use crate::causes::{Cause, Class, catalogue, machine_notes, silent_hops, unfelt};
+use crate::context::Context;
 use crate::diagnosis::{
     Diagnosis, EngineSummary, Finding, ImpactOn, Outcome, RemedyOut, RuledOut, SCHEMA, Status, Unjudged,
     WindowSummary,
@@ -58,6 +59,7 @@ pub fn judge(observed: &Observed, case: &Case, thresholds: &Thresholds) -> Diagn
         model: observed.model.clone(),
         window: window_summary(&e),
         verdict,
+        context: Context::of(&e),
         symptoms: symptoms.0,
         timeline: e.timeline.events.clone(),
         segments: segments(&e),

@@ -9,6 +9,7 @@ mod benign;
 pub mod causes;
 mod clients;
 mod contents;
+mod context;
 mod diagnosis;
 mod difference;
 mod evidence;
@@ -37,6 +38,7 @@ pub use causes::{Cause, Class, Layer, LookAlike, Probe, Remedy, catalogue, find}
 pub use contents::{
     CONTENTS_SCHEMA, Contents, GpuEntry, HostEntry, LogEntry, PathEntry, ReplicaEntry, contents,
 };
+pub use context::{Context, Level, Quantile, Spread};
 pub use diagnosis::{
     Candidate, Diagnosis, EngineSummary, Finding, Impact, ImpactOn, Named, ObjectiveResult, Outcome, Primary,
     RemedyOut, RuledOut, SCHEMA, Segment, SegmentOf, Status, Unjudged, Verdict, WindowSummary,

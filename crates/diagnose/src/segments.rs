@@ -94,6 +94,11 @@ fn token_segments(e: &Evidence<'_>, all: &mut Vec<Segment>) {
         ("stalls", a.stalls),
         ("host gap", a.host),
     ];
+    // What good software needs above the floor is known; a step that takes more has a part nobody can name.
+    let usual = e.floor.as_ref().map_or(f64::INFINITY, |floor| floor.decode / floor.reached.0);
+    if let Some((_, Some(step))) = parts.first_mut() {
+        step.value = step.value.min(usual);
+    }
     let known: f64 = parts.iter().filter_map(|(_, p)| p.map(|p| p.value)).sum();
     let left = (itl - known).max(0.0);
     parts.push((

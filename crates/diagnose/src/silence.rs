@@ -69,7 +69,7 @@ impl Silence {
 
 /// Everything a step moves; `None` where nothing counts steps as they happen: counters that move
 /// when a request ends stand still through every long answer.
-fn steps_show_in(e: &Evidence<'_>, of: Option<&Instance>) -> Option<Vec<Vec<Option<f64>>>> {
+pub(crate) fn steps_show_in(e: &Evidence<'_>, of: Option<&Instance>) -> Option<Vec<Vec<Option<f64>>>> {
     use Signal::{
         ComputeBusy, KvUsage, LatencyItl, LatencyTtft, RequestsFinished, RequestsRunning, SchedulerSteps,
         TokensGenerated, TokensPerStep, TokensPrompt,

@@ -193,7 +193,21 @@ thresholds! {
     ForeignContext "foreign_context" 419_430_400.0 Bytes "memory of a second process on the GPU that computes: a bare driver context takes less" "own; a process that multiplies matrices held 1002 MiB on an H200";
     LockedClock "locked_clock" 0.75 Ratio "SM clock over its highest, without heat and far from the power limit: only a lock explains it" "own; 0.30 and 0.45 seen locked, 0.95 to 1.0 free on an H200";
     BusyEnough "busy_enough" 0.3 Ratio "share of time with a kernel from which a card holds its boost clock" "own; 0.37 at 1980 MHz seen on an H200";
+    BurstsQueue "bursts_queue" 0.8 Ratio "part of all waiting that lies behind one burst: the burst is the cause, whatever limit its crowd met" "own";
+    SlowerThanCalm "slower_than_calm" 1.5 Ratio "a stretch of the window over its calm part" "Splitwise: p90 within 1.5 times the uncontended token time";
+    OthersCpu "others_cpu" 0.5 Count "CPUs that others than the server use from which they can be what it waits for" "own; a load generator on the same machine used 0.1 to 0.4";
     BeforeShare "before_share" 0.5 Ratio "share of the user's first-token time spent before the call" "catalogue (upstream-pipeline-latency)";
+    ChangeChance "change_chance" 0.001 Ratio "probability by Student's t that a series changed its level by chance" "Apache Otava's default";
+    ChangeSide "change_side" 5.0 Count "samples on each side of a change of level that is sure" "own; five and five differ by chance in 0.8 % of the cases by the exact Mann-Whitney test";
+    ChangeSuspected "change_suspected" 3.0 Count "samples on each side of a change of level that is suspected; fewer are a spike" "own";
+    ChangeSize "change_size" 0.25 Ratio "least change of level that is told, as a part of the smaller one" "own; steps of a healthy engine drift by up to 0.22 within a minute";
+    Standstill "standstill" 3.0 Seconds "no token for so long, and then again, is told as a standstill" "own; shorter ones are stalls, which the gaps between tokens show";
+    StepExplains "step_explains" 0.7 Ratio "part of a silence that the prompts computed behind it explain: a long step and no standstill" "own; 1 and more seen on slow engines";
+    UsualGap "usual_gap" 0.01 Ratio "share of all gaps between tokens half as long as a silence, from which on such a silence is usual here" "own";
+    ScrapeHole "scrape_hole" 3.0 Ratio "time between two scrapes over the usual one from which on scrapes are missing" "own";
+    BurstLeast "burst_least" 8.0 Requests "fewest requests that are called a burst" "own";
+    MissedArrivals "missed_arrivals" 5.0 Requests "requests that should have come at the pace of before and did not: the load has ended" "own; chance of none is 0.7 %";
+    LoadGrew "load_grew" 1.1 Ratio "arrivals over those of before from which on more load explains more time" "own";
 }
 
 /// The thresholds in force: the table with the settings' changes.

@@ -10,6 +10,7 @@ use crate::account::Part;
 use crate::causes::through_lines;
 use crate::evidence::Evidence;
 use crate::thresholds::Limit;
+use crate::timeline::{Event, EventKind};
 
 /// Queue, prefill and front end.
 pub(super) fn parts(e: &Evidence<'_>) -> Vec<Symptom> {
@@ -138,6 +139,9 @@ fn prefill(e: &Evidence<'_>) -> Symptom {
             .costs(cost)
             .against(Seconds(own), Seconds(limit))
     };
+    if let Some(hurt) = warm_up(e).or_else(|| slower_first_tokens(e, ttft)) {
+        return hurt;
+    }
     let large = share.get() >= e.limit(Limit::PrefillShare);
     let published = e.limit(Limit::PublishedTtft);
     let late = e
@@ -172,6 +176,41 @@ fn prefill(e: &Evidence<'_>) -> Symptom {
             format!("{says}; what this machine needs for a prompt is not known"),
         )
     }
+}
+
+/// First answers many times slower than later ones.
+fn warm_up(e: &Evidence<'_>) -> Option<Symptom> {
+    let event = e.timeline.of_kind(EventKind::WarmUp).next()?;
+    let (size, usual) = (event.size?, event.usual?);
+    let symptom = Symptom::new(Aspect::Prefill, Harm::Hurts, Yardstick::CalmPart, event.says.clone());
+    Some(
+        symptom
+            .costs(e.account.share_of_life(warm_up_cost(e, event)))
+            .against(size, usual)
+            .during(event.start, event.end()),
+    )
+}
+
+/// What a warm-up costs a request of the window on average, in seconds.
+pub(crate) fn warm_up_cost(e: &Evidence<'_>, event: &Event) -> f64 {
+    let slow = |i: usize| e.observed.times.get(i).is_some_and(|at| *at > event.start && *at <= event.end());
+    let usual = event.usual.map_or(0.0, |u| u.value);
+    let cold = e.histogram_where(Signal::LatencyTtft, slow);
+    let all = e.histogram(Signal::LatencyTtft).map_or(0.0, |h| h.count());
+    cold.map_or(0.0, |h| (h.sum() - usual * h.count()).max(0.0) / all.max(1.0))
+}
+
+/// First tokens that became slower inside the window without more load.
+fn slower_first_tokens(e: &Evidence<'_>, ttft: f64) -> Option<Symptom> {
+    let event = e.timeline.of_kind(EventKind::SlowFirstTokens).next()?;
+    let (size, usual) = (event.size?, event.usual?);
+    let much = size.value >= usual.value * e.limit(Limit::SlowerThanCalm);
+    (much && size.value - usual.value >= e.limit(Limit::PrefillExcess)).then(|| {
+        Symptom::new(Aspect::Prefill, Harm::Hurts, Yardstick::CalmPart, event.says.clone())
+            .costs(e.account.share_of_life((size.value - usual.value).min(ttft)))
+            .against(size, usual)
+            .during(event.start, event.end())
+    })
 }
 
 /// Prefix caching is off although prompts are long and of one length, as those with a common beginning are.

@@ -18,6 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use aspect::Aspect;
+pub(crate) use first_token::warm_up_cost;
 
 use crate::evidence::Evidence;
 

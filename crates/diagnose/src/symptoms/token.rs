@@ -5,9 +5,10 @@ use intriage_engines::Setting;
 
 use super::first_token::harm;
 use super::stated::{Stated, in_words, stated};
-use super::{Aspect, Symptom, Yardstick};
+use super::{Aspect, Harm, Symptom, Yardstick};
 use crate::evidence::Evidence;
 use crate::thresholds::Limit;
+use crate::timeline::EventKind;
 
 /// What a part takes beyond the least it could, in seconds a token.
 struct Excess {
@@ -33,11 +34,39 @@ pub(super) fn parts(e: &Evidence<'_>) -> Vec<Symptom> {
         Stated::Missed(result) => {
             judge(&|x| told(e, x, is_large(e, x, &excess), Yardstick::Objective, &in_words(result)))
         }
-        Stated::Nothing => match floor {
-            Some(floor) => against_floor(e, itl, floor, &excess),
-            None => against_itself(e, itl, &excess),
-        },
+        Stated::Nothing => {
+            let mut all = match floor {
+                Some(floor) => against_floor(e, itl, floor, &excess),
+                None => against_itself(e, itl, &excess),
+            };
+            if !all.iter().any(|s| s.harm == Harm::Hurts)
+                && let Some(slower) = slower_tokens(e)
+            {
+                all.retain(|s| s.aspect != slower.aspect);
+                all.push(slower);
+            }
+            all
+        }
     }
+}
+
+/// Tokens that became slower inside the window without more load.
+fn slower_tokens(e: &Evidence<'_>) -> Option<Symptom> {
+    let event = e
+        .timeline
+        .of_kind(EventKind::SlowTokens)
+        .max_by(|a, b| a.seconds.get().total_cmp(&b.seconds.get()))?;
+    let (size, usual) = (event.size?, event.usual?);
+    let more = size.value - usual.value;
+    (size.value >= usual.value * e.limit(Limit::SlowerThanCalm) && more >= e.limit(Limit::TokenExcess)).then(
+        || {
+            let part = event.seconds.get() / e.busy_time().get().max(event.seconds.get());
+            let x = Excess { aspect: Aspect::DecodeStep, value: more * part };
+            told(e, &x, true, Yardstick::CalmPart, &event.says)
+                .against(size, usual)
+                .during(event.start, event.end())
+        },
+    )
 }
 
 /// By the least time the card needs for a step.

@@ -40,6 +40,10 @@ pub(crate) struct Interval {
     pub(crate) preempted: Option<f64>,
     /// Answers with an HTTP status from 400 on, or where those are not counted the engine's own errors.
     pub(crate) failed: Option<f64>,
+    /// Requests in the batch at the beginning.
+    pub(crate) running_before: Option<f64>,
+    /// Requests waiting at the beginning.
+    pub(crate) waiting_before: Option<f64>,
     /// Requests in the batch at the end.
     pub(crate) running: Option<f64>,
     /// Requests waiting at the end.
@@ -56,15 +60,36 @@ pub(crate) struct Interval {
 impl Interval {
     /// Requests in the engine at the end.
     pub(crate) fn held(&self) -> Option<f64> {
-        match (self.running, self.waiting) {
-            (Some(running), Some(waiting)) => Some(running + waiting),
-            (running, waiting) => running.or(waiting),
-        }
+        sum_of_known(self.running, self.waiting)
+    }
+
+    /// Requests in the engine at the beginning.
+    pub(crate) fn held_before(&self) -> Option<f64> {
+        sum_of_known(self.running_before, self.waiting_before)
+    }
+
+    /// Requests in the batch over the interval: the middle of both ends.
+    pub(crate) fn batch(&self) -> Option<f64> {
+        Some(f64::midpoint(self.running_before?, self.running?))
     }
 
     /// So many a second.
     pub(crate) fn rate(&self, of: Option<f64>) -> Option<f64> {
         Some(of? / self.seconds)
+    }
+
+    /// Something moved, or somebody was in the engine at either end.
+    pub(crate) fn is_active(&self) -> bool {
+        let counted = [self.generated, self.prompt_tokens, self.first_tokens, self.gaps, self.finished];
+        let held = [self.held_before(), self.held()];
+        counted.into_iter().chain(held).flatten().any(|n| n > 0.0)
+    }
+}
+
+fn sum_of_known(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a + b),
+        (a, b) => a.or(b),
     }
 }
 
@@ -122,6 +147,8 @@ pub(crate) fn intervals(e: &Evidence<'_>) -> Vec<Interval> {
             prompt_tokens: prompt.count(index),
             preempted: preempted.count(index),
             failed: failed.count(index),
+            running_before: at(&running, index - 1),
+            waiting_before: at(&waiting, index - 1),
             running: at(&running, index),
             waiting: at(&waiting, index),
             kv: at(&kv, index),
@@ -154,7 +181,7 @@ fn better(estimates: &[(Option<f64>, Option<f64>)], given_up: f64) -> Vec<Option
 
 /// What a counter or histogram gained up to each scrape since the one before.
 #[derive(Default)]
-struct Gains(Vec<Option<Gain>>);
+pub(super) struct Gains(Vec<Option<Gain>>);
 
 #[derive(Clone, Copy, Default)]
 struct Gain {
@@ -165,7 +192,7 @@ struct Gain {
 
 impl Gains {
     /// Sum and count of a histogram, engine by engine: one that restarts does not hide what another did.
-    fn of_histogram(observed: &Observed, signal: Signal) -> Self {
+    pub(super) fn of_histogram(observed: &Observed, signal: Signal) -> Self {
         let mut gains = Self::default();
         for track in observed.tracks(signal) {
             let TrackData::Histograms(states) = &track.data else { continue };
@@ -175,7 +202,11 @@ impl Gains {
     }
 
     /// A counter, of the keys that are wanted.
-    fn of_counter(observed: &Observed, signal: Signal, wanted: impl Fn(Option<&str>) -> bool) -> Self {
+    pub(super) fn of_counter(
+        observed: &Observed,
+        signal: Signal,
+        wanted: impl Fn(Option<&str>) -> bool,
+    ) -> Self {
         let mut gains = Self::default();
         for track in observed.tracks(signal).filter(|track| wanted(track.key.as_deref())) {
             let TrackData::Values(series) = &track.data else { continue };
@@ -207,11 +238,11 @@ impl Gains {
         self.0.get(index).copied().flatten()
     }
 
-    fn count(&self, index: usize) -> Option<f64> {
+    pub(super) fn count(&self, index: usize) -> Option<f64> {
         self.at(index).map(|gain| gain.count).filter(|n| n.is_finite())
     }
 
-    fn mean(&self, index: usize) -> Option<f64> {
+    pub(super) fn mean(&self, index: usize) -> Option<f64> {
         let gain = self.at(index).filter(|gain| gain.count > 0.0)?;
         Some(gain.sum / gain.count).filter(|mean| mean.is_finite() && *mean >= 0.0)
     }

@@ -3,9 +3,7 @@
 use intriage_case::{Ratio, Requests, Seconds, Signal};
 use intriage_engines::Engine;
 
-use super::pace::{
-    Fit, fit_gaps, live_tokens, move_together, pace_impact, pace_limit, running, thrown_back,
-};
+use super::pace::{Fit, fit_gaps, live_tokens, move_together, pace_impact, pace_limit, running, thrown_back};
 use crate::causes::shared::cap_flag;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;

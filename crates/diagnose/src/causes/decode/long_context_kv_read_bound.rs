@@ -3,9 +3,7 @@
 use intriage_case::{Fact, Ratio, Requests, Seconds, Signal, Tokens};
 use intriage_engines::{Engine, Setting};
 
-use super::pace::{
-    Fit, fit_gaps, live_tokens, move_together, pace_impact, running, thrown_back,
-};
+use super::pace::{Fit, fit_gaps, live_tokens, move_together, pace_impact, running, thrown_back};
 use super::roof::{context_is_the_larger_part, step_is_most_of_the_gap, step_is_near_floor};
 use crate::causes::shared::unknown;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};

@@ -112,6 +112,9 @@ fn judge(e: &Evidence<'_>) -> Judgement {
             w = w.supports(Test::Holds(crowd.fact(e))).advise(crowd.change(), "none");
         }
     }
+    if !by_quota && let Ok(host) = &host {
+        w = w.supports(others_use_it(e, host));
+    }
     // Both are shares of the time in which the server could not go on.
     let lost = if by_quota { stood } else { waited };
     w.conclude(says, stopped_impact(e, lost))
@@ -159,6 +162,18 @@ fn waits_most(host: &Host) -> Found<'_, ThreadUse> {
     });
     let waited = |t: &ThreadUse| t.run_queue_delay.map_or(0.0, Ratio::get);
     busiest.max_by(|(_, a), (_, b)| waited(a).total_cmp(&waited(b)))
+}
+
+/// Somebody else takes the CPU: threads of one server that poll wait for each other and lose nothing by it.
+fn others_use_it(e: &Evidence<'_>, host: &Host) -> Test {
+    let Some(busy) = host.cpu.busy.filter(|_| !host.cpu.each.is_empty()) else {
+        return Test::Unknown("how busy the processors were was not read".into());
+    };
+    let own = |p: &ServingProcess| p.threads.iter().filter_map(|t| t.cpu).map(Ratio::get).sum::<f64>();
+    let all = busy.busy.get() * host.cpu.each.len() as f64;
+    let others = (all - host.processes.iter().map(own).sum::<f64>()).max(0.0);
+    let says = format!("others use {others:.1} of {} CPUs", host.cpu.each.len());
+    Test::when(others >= e.limit(Limit::OthersCpu), kernel(says, Ratio(others), "proc/stat"))
 }
 
 fn gets_too_little(

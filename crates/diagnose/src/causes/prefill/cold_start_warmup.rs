@@ -8,7 +8,9 @@ use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
 use crate::symptoms::Aspect;
+use crate::symptoms::warm_up_cost as cost_of;
 use crate::thresholds::Limit;
+use crate::timeline::{Event, EventKind};
 use crate::weighing::{Judgement, Test, Weighing};
 
 pub(in crate::causes) static CAUSE: Cause = Cause {
@@ -68,6 +70,9 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 };
 
 fn judge(e: &Evidence<'_>) -> Judgement {
+    if let Some(event) = e.timeline.of_kind(EventKind::WarmUp).next() {
+        return warmed_up(e, event);
+    }
     let Some(curve) = Curve::of(e) else {
         let why = match e.observed.metric(Signal::LatencyTtft) {
             None => unknown(e, Signal::LatencyTtft),
@@ -111,6 +116,40 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         ),
     };
     w.conclude(says, impact)
+}
+
+/// The first answers were slow and later ones were not.
+fn warmed_up(e: &Evidence<'_>, event: &Event) -> Judgement {
+    let lost = cost_of(e, event);
+    let share = e.account.share_of_life(lost);
+    let fact = e.derived(
+        event.says.clone(),
+        event.size.unwrap_or_else(|| Seconds(0.0).into()),
+        "first-token time per interval",
+    );
+    let mut also = vec!["engine-stalled-not-admitting", "workload-mix-shift"];
+    if pace_recovers(e) {
+        also.push("prefill-decode-interference");
+    }
+    let young = match (is_young(e), log_tells(e)) {
+        (_, told @ Test::Holds(_)) => told,
+        (young, _) => young,
+    };
+    let impact = Impact {
+        on: ImpactOn::Ttft,
+        share,
+        time: Some(Seconds(lost)),
+        says: format!(
+            "{} per request on average over the window, {share} of its life; it is over",
+            Seconds(lost)
+        ),
+    };
+    Weighing::new()
+        .requires(Test::Holds(fact))
+        .supports(young)
+        .explains(&also)
+        .at_most_likely(0.7)
+        .conclude(event.says.clone(), impact)
 }
 
 /// In the second half of the window the mean gap between tokens is far below that of the first.

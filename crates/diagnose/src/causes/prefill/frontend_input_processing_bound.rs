@@ -71,7 +71,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     if let Some(event) = e.observed.log.first(Meaning::RouterTimeout) {
         return router_gave_up(event);
     }
-    let front = e.account.frontend.map_or(0.0, |p| p.value);
+    let front = e.account.frontend.map_or(0.0, |p| p.low);
     let share = e.account.share_of_life(front);
     let w = Weighing::new()
         .requires(time_is_left(e))
@@ -118,14 +118,14 @@ fn time_is_left(e: &Evidence<'_>) -> Test {
             ),
         };
     };
-    let share = front.value / ttft.max(1e-9);
+    let share = front.low / ttft.max(1e-9);
     let says = format!(
         "{} of the first-token time ({}) is neither queue nor prefill nor one engine step",
-        Seconds(front.value),
+        Seconds(front.low),
         Ratio(share)
     );
-    let holds = front.value > e.limit(Limit::ResidualTime) && share > e.limit(Limit::ResidualShare);
-    Test::when(holds, e.derived(says, Seconds(front.value), "ttft - queue - prefill - one step"))
+    let holds = front.low > e.limit(Limit::ResidualTime) && share > e.limit(Limit::ResidualShare);
+    Test::when(holds, e.derived(says, Seconds(front.low), "ttft - queue - prefill - one step"))
 }
 
 fn engine_says(e: &Evidence<'_>) -> Test {

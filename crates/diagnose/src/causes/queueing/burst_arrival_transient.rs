@@ -1,6 +1,6 @@
 //! Many requests come at once; on average the server keeps up.
 
-use intriage_case::{Histogram, Profile, Ratio, Requests, Signal};
+use intriage_case::{Histogram, Ratio, Requests, Signal};
 use intriage_engines::Engine;
 
 use crate::causes::shared::{queue_impact, unknown};
@@ -8,6 +8,7 @@ use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
 use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
+use crate::timeline::{Event, Interval};
 use crate::weighing::{Judgement, Test, Weighing};
 
 pub(in crate::causes) static CAUSE: Cause = Cause {
@@ -64,21 +65,31 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 };
 
 fn judge(e: &Evidence<'_>) -> Judgement {
-    let burst = burst(e);
-    let says = match &burst {
-        Burst::Seen { peak, mean, .. } => format!(
-            "{} came in one interval where {} come on average, and they waited until the server had caught up",
-            Requests(*peak),
-            Requests(*mean)
-        ),
-        _ => String::new(),
-    };
-    // An hour would show whether bursts return; a window shows one.
-    Weighing::new()
-        .requires(queue_comes_and_goes(e, &burst))
-        .requires(arrivals_peak(e, &burst))
-        .at_most_likely(0.7)
-        .conclude(says, queue_impact(e))
+    let burst = largest(e);
+    let says = burst.map_or(String::new(), |b| b.says.clone());
+    let mut w = Weighing::new()
+        .requires(came_at_once(e, burst))
+        .requires(queue_came_with_it(e, burst))
+        .at_most_likely(0.8);
+    // Where nobody waits but behind the burst, whatever limit its crowd ran into is not the fault.
+    if burst.is_some_and(|b| waited(e, b).0 >= e.limit(Limit::BurstsQueue)) {
+        w = w.explains(&[
+            "max-num-seqs-limited-queue",
+            "kv-capacity-limited-queue",
+            "token-budget-limited-queue",
+            "offered-load-exceeds-capacity",
+            "workload-mix-shift",
+            "long-prompt-compute-bound",
+            "prefill-decode-interference",
+        ]);
+    }
+    w.conclude(says, queue_impact(e))
+}
+
+/// The burst with most requests.
+fn largest<'a>(e: &'a Evidence<'_>) -> Option<&'a Event> {
+    let size = |b: &Event| b.size.map_or(0.0, |s| s.value);
+    e.timeline.bursts().max_by(|a, b| size(a).total_cmp(&size(b)))
 }
 
 /// Requests that arrived in the interval before each scrape: those that got a first token, and those
@@ -100,116 +111,33 @@ pub(in crate::causes) fn arrivals(e: &Evidence<'_>) -> Option<Vec<f64>> {
     Some((0..tokens.len()).map(|i| if i == 0 { 0.0 } else { gained(i) }).collect())
 }
 
-/// What the queue did over the window.
-enum Burst {
-    /// Nobody waited.
-    NoQueue,
-    /// It stood in this share of the busy scrapes.
-    Stands(f64),
-    /// It came with the load, or went with it.
-    LoadEdge,
-    /// It had not drained when the window ended.
-    Open,
-    /// It came, went, and traffic went on: arrivals of its fullest interval, and of the mean one.
-    Seen { peak: f64, mean: f64, most: f64 },
-    /// A signal is missing.
-    Unknown(Signal),
+/// Part of all waiting that lies between a burst and the end of its queue, and the most that waited in it.
+fn waited(e: &Evidence<'_>, burst: &Event) -> (f64, f64) {
+    let of = |i: &Interval| i.waiting.unwrap_or(0.0) * i.seconds;
+    let behind = |i: &&Interval| i.end > burst.start && i.start <= burst.end();
+    let all: f64 = e.timeline.intervals.iter().map(of).sum();
+    let part: f64 = e.timeline.intervals.iter().filter(behind).map(of).sum();
+    let most = e.timeline.intervals.iter().filter(behind).filter_map(|i| i.waiting).fold(0.0, f64::max);
+    (if all > 0.0 { part / all } else { 0.0 }, most)
 }
 
-fn burst(e: &Evidence<'_>) -> Burst {
-    let Some(waiting) = e.observed.series(Signal::RequestsWaiting, None, None) else {
-        return Burst::Unknown(Signal::RequestsWaiting);
-    };
-    let Some(Ratio(share)) = waiting.share_at(e.busy(), |w| w > 0.0) else { return Burst::NoQueue };
-    if share == 0.0 {
-        return Burst::NoQueue;
+fn came_at_once(e: &Evidence<'_>, burst: Option<&Event>) -> Test {
+    if let Some(burst) = burst {
+        let size = burst.size.unwrap_or_else(|| Requests(0.0).into());
+        return Test::Holds(e.derived(burst.says.clone(), size, "arrivals per interval"));
     }
-    if share >= e.limit(Limit::Mostly) {
-        return Burst::Stands(share);
+    if arrivals(e).is_none() {
+        return unknown(e, Signal::LatencyTtft);
     }
-    let Some(arrivals) = arrivals(e) else { return Burst::Unknown(Signal::LatencyTtft) };
-    let running = e.observed.series(Signal::RequestsRunning, None, None);
-    let queued = |i: usize| waiting.at(i).unwrap_or(0.0) > 0.0;
-    let mut best = Burst::LoadEdge;
-    let mut i = 0;
-    while i < arrivals.len() {
-        if !queued(i) {
-            i += 1;
-            continue;
-        }
-        let end = (i..arrivals.len()).find(|&j| !queued(j)).unwrap_or(arrivals.len());
-        let under_load = i > 0 && running.as_ref().and_then(|r| r.at(i - 1)).is_some_and(|r| r > 0.0);
-        let goes_on = arrivals.iter().skip(end + 1).sum::<f64>() > 0.0;
-        if under_load && goes_on {
-            let (peak, mean) = peak_of(e, &arrivals, i, end);
-            let most = (i..end).filter_map(|j| waiting.at(j)).fold(0.0, f64::max);
-            if !matches!(best, Burst::Seen { peak: p, mean: m, .. } if p / m >= peak / mean) {
-                best = Burst::Seen { peak, mean, most };
-            }
-        } else if under_load && end == arrivals.len() && matches!(best, Burst::LoadEdge) {
-            best = Burst::Open;
-        }
-        i = end;
-    }
-    best
+    Test::Fails(e.derived("requests came evenly", Requests(0.0), "arrivals per interval"))
 }
 
-/// Arrivals of the fullest interval of the spell, and what such an interval brings on average.
-fn peak_of(e: &Evidence<'_>, arrivals: &[f64], from: usize, to: usize) -> (f64, f64) {
-    let times = &e.observed.times;
-    let long = |i: usize| times[i].since(times[i - 1]).get();
-    let rate = e.busy().iter().filter(|&&i| i > 0).map(|&i| arrivals[i]).sum::<f64>()
-        / e.busy_time().get().max(f64::MIN_POSITIVE);
-    let fullest = (from..to)
-        .max_by(|&a, &b| (arrivals[a] / long(a)).total_cmp(&(arrivals[b] / long(b))))
-        .unwrap_or(from);
-    (arrivals[fullest], rate * long(fullest))
-}
-
-fn queue_comes_and_goes(e: &Evidence<'_>, burst: &Burst) -> Test {
-    let fact = |says: String, value| e.fact(Signal::RequestsWaiting, says, value);
-    match burst {
-        Burst::NoQueue => Test::Fails(fact("no request waits".into(), 0.0)),
-        Burst::Stands(share) => Test::Fails(fact(
-            format!("requests wait in {} of the busy scrapes: the queue stands", Ratio(*share)),
-            *share,
-        )),
-        Burst::LoadEdge => {
-            Test::Fails(fact("the queue came with the start of the load or went with its end".into(), 0.0))
-        }
-        Burst::Open => Test::Unknown("the window ends before the queue has drained: watch for longer".into()),
-        Burst::Seen { most, .. } => Test::Holds(fact(
-            format!("up to {} wait, then nobody, while traffic goes on", Requests(*most)),
-            *most,
-        )),
-        Burst::Unknown(signal) => unknown(e, *signal),
-    }
-}
-
-fn arrivals_peak(e: &Evidence<'_>, burst: &Burst) -> Test {
-    let Burst::Seen { peak, mean, .. } = burst else { return Test::Unknown("no burst to measure".into()) };
-    let says = format!(
-        "{} arrived in the fullest interval of the queue, {} in the mean one",
-        Requests(*peak),
-        Requests(*mean)
-    );
-    // With few arrivals chance alone makes a peak.
-    let beyond_chance = *peak >= mean + e.limit(Limit::BurstNoise) * mean.sqrt();
-    let holds = *peak >= e.limit(Limit::BurstPeak) * mean && beyond_chance;
-    Test::when(holds, e.derived(says, Requests(*peak), "first tokens + growth of the queue, per interval"))
-}
-
-/// Bursts are this profile's nature, and a batch job plans its queue.
-fn expected_by_profile(e: &Evidence<'_>) -> Test {
-    match e.intent.profile {
-        Profile::Interactive => Test::Unknown("the profile expects no bursts".into()),
-        Profile::Bursty => Test::Holds(e.derived(
-            "the profile expects bursts, and a queue that drains is their price",
-            Ratio(1.0),
-            "profile",
-        )),
-        Profile::Batch => Test::Holds(e.derived("a batch job plans its queue", Ratio(1.0), "profile")),
-    }
+fn queue_came_with_it(e: &Evidence<'_>, burst: Option<&Event>) -> Test {
+    let Some(burst) = burst else { return Test::Unknown("no burst to measure".into()) };
+    let (part, most) = waited(e, burst);
+    let says =
+        format!("up to {} wait behind it, {} of all waiting in the window", Requests(most), Ratio(part));
+    Test::when(part >= 0.5, e.fact(Signal::RequestsWaiting, says, most))
 }
 
 #[cfg(test)]

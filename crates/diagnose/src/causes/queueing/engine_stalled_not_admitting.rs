@@ -10,6 +10,7 @@ use crate::lately::is_death;
 use crate::silence::{Silence, longest_known};
 use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
+use crate::timeline::Event;
 use crate::weighing::{Judgement, Test, Weighing};
 
 pub(in crate::causes) static CAUSE: Cause = Cause {
@@ -104,6 +105,10 @@ const STILL_INTERVALS: usize = 3;
 fn judge(e: &Evidence<'_>) -> Judgement {
     let asleep = asleep(e);
     let paused = e.observed.log.first(Meaning::Paused).filter(|_| asleep.is_none());
+    let longest = e.timeline.standstills().max_by(|a, b| a.seconds.get().total_cmp(&b.seconds.get()));
+    if let Some(still) = longest.filter(|s| asleep.is_none() && !s.open) {
+        return stood_still(e, still, paused);
+    }
     let silence = Silence::longest(e);
     let seconds = silence.as_ref().map_or(0.0, |s| s.seconds);
     let mut w = Weighing::new().refuted_by(process_gone(e));
@@ -150,6 +155,28 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         says: format!("{} of the service gives no token", Ratio(share)),
     };
     w.conclude(says, impact)
+}
+
+/// A standstill that ended inside the window.
+fn stood_still(e: &Evidence<'_>, still: &Event, paused: Option<&LogEvent>) -> Judgement {
+    let fact = e.derived(still.says.clone(), still.seconds, "time without a new token");
+    let mut w = Weighing::new().requires(Test::Holds(fact));
+    if let Some(event) = paused {
+        w = w
+            .supports(Test::Holds(log_fact(event, "the log says that the engine was paused")))
+            .advise("find out who called POST /pause: the engine went on by itself or was resumed", "none");
+    }
+    if let Some(event) = e.observed.log.of_running(Meaning::WorkerSilent) {
+        w = w.supports(Test::Holds(log_fact(event, "the log says that a worker does not answer")));
+    }
+    let part = Ratio(still.seconds.get() / e.elapsed().get().max(still.seconds.get()));
+    let impact = Impact {
+        on: ImpactOn::Availability,
+        share: part,
+        time: None,
+        says: format!("no token for {}, {part} of the window", still.seconds),
+    };
+    w.conclude(still.says.clone(), impact)
 }
 
 /// Nothing moved for longer than a long step takes.
