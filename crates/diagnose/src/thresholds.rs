@@ -89,7 +89,7 @@ thresholds! {
     LogLines "log_lines" 3.0 Count "fewest lines of a log under load that show a state and not a moment" "own; vLLM writes one every 10 s";
     ShortestWindow "shortest_window" 1.0 Seconds "a shorter window shows a moment, not a state" "own";
     Quiet "quiet" 0.25 Ratio "share of the window at its end without any traffic that is worth a note" "own";
-    BudgetFull "budget_full" 0.9 Ratio "mean tokens per step over the budget: steps are filled by prompts" "vLLM scheduler source";
+    BudgetFull "budget_full" 0.75 Ratio "mean tokens per step over the budget: steps are filled by prompts; the last piece of each prompt leaves some room" "vLLM scheduler source; 0.8 to 1 in the simulated engine";
     HeavyStep "heavy_step" 256.0 Tokens "from about here a step is compute-bound on datacentre cards, so its prompt tokens cost time" "ridge points of 150 to 400 tokens";
     OverDeclared "over_declared" 4.0 Ratio "median output limit over median output" "own";
     LongPrompt "long_prompt" 256.0 Tokens "a prompt worth caching: many blocks of any engine" "own";
@@ -196,6 +196,7 @@ thresholds! {
     BurstsQueue "bursts_queue" 0.8 Ratio "part of all waiting that lies behind one burst: the burst is the cause, whatever limit its crowd met" "own";
     SlowerThanCalm "slower_than_calm" 1.5 Ratio "a stretch of the window over its calm part" "Splitwise: p90 within 1.5 times the uncontended token time";
     OthersCpu "others_cpu" 0.5 Count "CPUs that others than the server use from which they can be what it waits for" "own; a load generator on the same machine used 0.1 to 0.4";
+    CostlyPrompt "costly_prompt" 1000.0 Tokens "computing so many takes a datacentre card a step or two of decoding" "own";
     BeforeShare "before_share" 0.5 Ratio "share of the user's first-token time spent before the call" "catalogue (upstream-pipeline-latency)";
     ChangeChance "change_chance" 0.001 Ratio "probability by Student's t that a series changed its level by chance" "Apache Otava's default";
     ChangeSide "change_side" 5.0 Count "samples on each side of a change of level that is sure" "own; five and five differ by chance in 0.8 % of the cases by the exact Mann-Whitney test";

@@ -22,7 +22,7 @@ pub(crate) fn verdict(
     if let Some(why) = too_short(e).filter(|_| !gone) {
         return without_cause(Status::CannotTell, why);
     }
-    if let Some(first) = held.first() {
+    if let Some(first) = held.first().filter(|first| explains_enough(symptoms, first)) {
         return finding(symptoms, first, held);
     }
     if let Some(worst) = symptoms.worst() {
@@ -38,6 +38,14 @@ pub(crate) fn verdict(
     }
     let healthy = healthy(e, symptoms);
     Verdict { proven: healthy.proven, ..without_cause(Status::Healthy, healthy.answer) }
+}
+
+/// A cause of a small part is no answer while a part twice as large has none.
+fn explains_enough(symptoms: &Symptoms, first: &Held) -> bool {
+    let Some(worst) = symptoms.worst() else { return true };
+    let own = symptoms.worst_of(first.cause.hurts).map_or(0.0, Symptom::weight);
+    let share = first.judgement.impact.as_ref().map_or(0.0, |impact| impact.share.get());
+    first.cause.hurts.contains(&worst.aspect) || 2.0 * own.max(share) >= worst.weight()
 }
 
 fn nobody() -> Primary {

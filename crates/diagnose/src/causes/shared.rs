@@ -39,8 +39,9 @@ pub(super) fn requests_wait(e: &Evidence<'_>) -> Test {
     // A queue of two looks is one; a single look is a gauge read between two steps.
     let looks = e.waiting_scrapes().len() as f64;
     let few = (e.busy().len() as f64) < e.limit(Limit::StretchLooks);
+    let told = e.account.queue.is_some_and(|q| q.low >= e.limit(Limit::QueueFelt));
     Test::when(
-        mean > 0.0 && (few || looks >= e.limit(Limit::StretchLooks)),
+        mean > 0.0 && (few || told || looks >= e.limit(Limit::StretchLooks)),
         e.fact(Signal::RequestsWaiting, says, mean),
     )
 }

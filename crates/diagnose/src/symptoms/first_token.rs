@@ -161,7 +161,10 @@ fn prefill(e: &Evidence<'_>) -> Symptom {
         return judged(true, Yardstick::Floor, e.limit(Limit::AvoidablePrefill), says);
     }
     if let Some(floor) = e.floor.as_ref().ok().and_then(|f| f.prefill) {
-        let limit = (floor * e.limit(Limit::PrefillOverFloor)).max(floor + e.limit(Limit::PrefillExcess));
+        // A prompt shares its steps with everybody's tokens: the one it comes with and the one it waits for.
+        let steps = 2.0 * e.account.ordinary_step().unwrap_or(0.0);
+        let limit =
+            (floor * e.limit(Limit::PrefillOverFloor)).max(floor + e.limit(Limit::PrefillExcess)) + steps;
         let says = format!("{says}; computing the prompt alone takes at least {}", Seconds(floor));
         return judged(own > limit, Yardstick::Floor, limit, says);
     }

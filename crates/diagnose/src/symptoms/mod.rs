@@ -84,6 +84,11 @@ impl Symptom {
         Ratio::of(measured.value, limit.value).map(Ratio::get)
     }
 
+    /// How much it matters: no service before failures, failures before slowness, then by what it costs.
+    pub(crate) fn weight(&self) -> f64 {
+        self.aspect.rank() + self.share.get()
+    }
+
     fn new(aspect: Aspect, harm: Harm, yardstick: Yardstick, says: impl Into<String>) -> Self {
         Self {
             aspect,
@@ -147,12 +152,14 @@ impl Symptoms {
 
     /// The one that hurts most: no service before failures, failures before slowness, then by what it costs.
     pub(crate) fn worst(&self) -> Option<&Symptom> {
-        self.hurting().max_by(|a, b| weight(a).total_cmp(&weight(b)))
+        self.hurting().max_by(|a, b| a.weight().total_cmp(&b.weight()))
     }
 
     /// Of these aspects the one that hurts most.
     pub(crate) fn worst_of(&self, aspects: &[Aspect]) -> Option<&Symptom> {
-        self.hurting().filter(|s| aspects.contains(&s.aspect)).max_by(|a, b| weight(a).total_cmp(&weight(b)))
+        self.hurting()
+            .filter(|s| aspects.contains(&s.aspect))
+            .max_by(|a, b| a.weight().total_cmp(&b.weight()))
     }
 
     /// Whether any of these aspects hurts.
@@ -169,8 +176,4 @@ impl Symptoms {
             None => self.0.push(told),
         }
     }
-}
-
-fn weight(symptom: &Symptom) -> f64 {
-    symptom.aspect.rank() + symptom.share.get()
 }

@@ -25,9 +25,22 @@ pub(super) fn availability(e: &Evidence<'_>) -> Option<Symptom> {
     Some(Symptom::new(Aspect::Availability, Harm::Fine, Yardstick::CalmPart, says))
 }
 
-/// Requests that failed.
+/// Share of the clients' requests that failed, where clients kept a record; a single one proves nothing.
+fn failed_at_clients(e: &Evidence<'_>) -> Option<Ratio> {
+    let all = &e.observed.client;
+    let failed =
+        all.iter().filter(|r| r.error.is_some() || r.status.is_some_and(|s| s >= 400)).count() as f64;
+    (failed >= e.limit(Limit::FewestFailures)).then(|| Ratio::of(failed, all.len() as f64))?
+}
+
+/// Requests that failed, as the server counts them or as clients saw it: whichever is more.
 pub(super) fn errors(e: &Evidence<'_>) -> Symptom {
-    let Some(share) = e.failed_share() else {
+    let by_server = e.failed_share();
+    let share = match (by_server, failed_at_clients(e)) {
+        (Some(a), Some(b)) => Some(if a.get() < b.get() { b } else { a }),
+        (a, b) => a.or(b),
+    };
+    let Some(share) = share else {
         return Symptom::unseen(Aspect::Errors, e.observed.why_missing(Signal::HttpResponses));
     };
     let stated = e

@@ -33,7 +33,11 @@ pub(super) fn warm_ups(e: &Evidence<'_>, intervals: &[Interval]) -> Vec<Event> {
 fn begins_cold(e: &Evidence<'_>, intervals: &[Interval]) -> bool {
     let answered = |signal| Some(e.observed.histograms(signal, None)?.into_iter().flatten().next()?.count());
     let was_empty = intervals.first().is_some_and(|i| i.held_before() == Some(0.0));
-    was_empty || answered(Signal::LatencyTtft) == Some(0.0)
+    let started = e.observed.series(Signal::ProcessStart, None, None).and_then(|s| s.last());
+    let young = started
+        .zip(e.observed.times.first())
+        .is_some_and(|(started, first)| first.unix().get() - started < e.limit(Limit::ColdSeconds));
+    was_empty || young || answered(Signal::LatencyTtft) == Some(0.0)
 }
 
 fn warm_up(e: &Evidence<'_>, intervals: &[Interval]) -> Option<Event> {

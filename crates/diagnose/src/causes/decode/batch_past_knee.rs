@@ -1,6 +1,6 @@
 //! The batch is larger than the token pace allows.
 
-use intriage_case::{Ratio, Requests, Seconds, Signal};
+use intriage_case::{ObjectiveMetric, Ratio, Requests, Seconds, Signal};
 use intriage_engines::Engine;
 
 use super::pace::{Fit, fit_gaps, live_tokens, move_together, pace_impact, pace_limit, running, thrown_back};
@@ -117,7 +117,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     }
     let itl = e.account.itl.unwrap_or(0.0);
     let says = format!(
-        "tokens come every {} with {} in the batch; about {knee:.0} would keep the objective of {limit}",
+        "tokens come every {} with {} in the batch; about {knee:.0} would keep {limit}",
         Seconds(itl),
         Requests(e.mean_busy(Signal::RequestsRunning).unwrap_or(0.0).round())
     );
@@ -157,6 +157,10 @@ fn smaller_batch_would_do(e: &Evidence<'_>, fit: Result<&Fit, &String>) -> Test 
     let alone = Seconds(fit.at(1.0).max(0.0));
     match pace_limit(e) {
         None => Test::Holds(fact(slope)),
+        Some(limit) if pace_is_missed_by_few(e, fit, limit) => Test::Unknown(format!(
+            "even {:.0} would not keep {limit} a token: something else slows the step",
+            knee(fit, limit).max(0.0).floor()
+        )),
         Some(limit) if knee(fit, limit) < 1.0 => Test::Fails(fact(format!(
             "a single request would get a token every {alone}, beyond the objective of {limit}"
         ))),
@@ -169,6 +173,12 @@ fn smaller_batch_would_do(e: &Evidence<'_>, fit: Result<&Fit, &String>) -> Test 
         }
         Some(_) => Test::Holds(fact(format!("{slope}; a single request would get one every {alone}"))),
     }
+}
+
+/// Without an objective, a pace that only a tenth of the batch would keep is not the batch's doing.
+fn pace_is_missed_by_few(e: &Evidence<'_>, fit: &Fit, limit: Seconds) -> bool {
+    let stated = [ObjectiveMetric::Itl, ObjectiveMetric::Tpot].into_iter().any(|m| e.objective(m).is_some());
+    !stated && knee(fit, limit) < e.limit(Limit::SegmentShare) * fit.most
 }
 
 /// The largest batch whose mean gap keeps the objective.

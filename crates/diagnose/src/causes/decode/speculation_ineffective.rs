@@ -54,7 +54,8 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .supports(Test::Unknown(
             "whether it is slower than without speculation takes a run without it".into(),
         ))
-        .at_most_likely(0.5);
+        .explains(&["decode-host-overhead-bound", "batch-past-knee"])
+        .at_most_likely(0.6);
     let Some(drafts) = drafts else {
         return w.conclude("", pace_impact(e, 0.0));
     };

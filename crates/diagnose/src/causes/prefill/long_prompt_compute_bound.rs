@@ -3,7 +3,7 @@
 use intriage_case::{Seconds, Signal, Tokens};
 use intriage_engines::Engine;
 
-use crate::causes::shared::{prompt_work_is_large, prompts_are_long, requests_wait};
+use crate::causes::shared::{on_cpu, prompt_work_is_large, prompts_are_long, requests_wait, unknown};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
@@ -74,10 +74,11 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 fn judge(e: &Evidence<'_>) -> Judgement {
     let prefill = e.account.prefill.map_or(0.0, |p| p.value);
     let w = Weighing::new()
-        .requires(prompts_are_long(e))
+        .requires(prompts_are_costly(e))
         .requires(prompt_work_is_large(e))
         .weakened_by(requests_wait(e))
         .supports(card_is_the_limit(e))
+        .explains(effects(e))
         .at_most_likely(0.55);
     let prompt = Tokens(e.mean(Signal::TokensPromptEach).unwrap_or(0.0));
     let says =
@@ -90,6 +91,25 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         says: format!("{} of prefill per request, {share} of its life", Seconds(prefill)),
     };
     w.conclude(says, impact)
+}
+
+/// Long enough for computing one to be felt: on a CPU a few hundred tokens, on a GPU a thousand.
+fn prompts_are_costly(e: &Evidence<'_>) -> Test {
+    if matches!(on_cpu(e), Test::Holds(_)) {
+        return prompts_are_long(e);
+    }
+    let Some(mean) = e.mean(Signal::TokensUncachedEach).or_else(|| e.mean(Signal::TokensPromptEach)) else {
+        return unknown(e, Signal::TokensPromptEach);
+    };
+    let says = format!("{} of a prompt are computed on average", Tokens(mean));
+    Test::when(mean >= e.limit(Limit::CostlyPrompt), e.fact(Signal::TokensPromptEach, says, mean))
+}
+
+/// Where ordinary prompts are long, the tokens of others stutter because of them.
+fn effects(e: &Evidence<'_>) -> &'static [&'static str] {
+    let median = e.histogram(Signal::TokensPromptEach).and_then(|h| h.quantile(0.5));
+    let long = median.is_some_and(|q| q.low >= e.limit(Limit::CostlyPrompt));
+    if long { &["prefill-decode-interference"] } else { &[] }
 }
 
 /// The card computes prompts about as fast as it can.
@@ -110,7 +130,7 @@ fn card_is_the_limit(e: &Evidence<'_>) -> Test {
     if times <= e.limit(Limit::RoofBad) {
         Test::Holds(e.derived(says, Seconds(least), "2 × parameters × prompt / peak FLOP/s"))
     } else {
-        Test::Unknown(format!("{says}: others' prompts, the host or slow kernels have a part in it"))
+        Test::Fails(e.derived(says, Seconds(least), "2 × parameters × prompt / peak FLOP/s"))
     }
 }
 

@@ -106,7 +106,8 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .supports(prompts_are_alike(e))
         // Whether prompts share a beginning shows in no counter while the cache is off.
         .at_most_likely(0.7)
-        .explains(CAUSE.explains);
+        .explains(CAUSE.explains)
+        .explains(if matches!(prompts_are_alike(e), Test::Holds(_)) { IN_COPIES } else { &[] });
     let prompt = Tokens(e.mean(Signal::TokensPromptEach).unwrap_or(0.0));
     let off = e.observed.log.first(Meaning::PrefixCachingOff).is_some()
         || e.observed.config.switch(Setting::PrefixCaching) == Some(false);
@@ -121,6 +122,10 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     };
     w.conclude(says, impact)
 }
+
+/// Prompts with one beginning fill the pool with copies of it.
+const IN_COPIES: &[&str] =
+    &["kv-capacity-limited-queue", "preemption-thrash", "offered-load-exceeds-capacity"];
 
 fn is_lost_again_and_again(e: &Evidence<'_>) -> bool {
     let lost = e.observed.log.of_running(Meaning::PrefixLost);

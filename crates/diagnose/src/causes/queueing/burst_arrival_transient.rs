@@ -69,10 +69,11 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     let says = burst.map_or(String::new(), |b| b.says.clone());
     let mut w = Weighing::new()
         .requires(came_at_once(e, burst))
-        .requires(queue_came_with_it(e, burst))
+        .requires(users_waited_for_it(e, burst))
         .at_most_likely(0.8);
     // Where nobody waits but behind the burst, whatever limit its crowd ran into is not the fault.
-    if burst.is_some_and(|b| waited(e, b).0 >= e.limit(Limit::BurstsQueue)) {
+    let s = Suffered::of(e);
+    if s.waiting.max(s.first_tokens) >= e.limit(Limit::BurstsQueue) {
         w = w.explains(&[
             "max-num-seqs-limited-queue",
             "kv-capacity-limited-queue",
@@ -111,14 +112,32 @@ pub(in crate::causes) fn arrivals(e: &Evidence<'_>) -> Option<Vec<f64>> {
     Some((0..tokens.len()).map(|i| if i == 0 { 0.0 } else { gained(i) }).collect())
 }
 
-/// Part of all waiting that lies between a burst and the end of its queue, and the most that waited in it.
-fn waited(e: &Evidence<'_>, burst: &Event) -> (f64, f64) {
-    let of = |i: &Interval| i.waiting.unwrap_or(0.0) * i.seconds;
-    let behind = |i: &&Interval| i.end > burst.start && i.start <= burst.end();
-    let all: f64 = e.timeline.intervals.iter().map(of).sum();
-    let part: f64 = e.timeline.intervals.iter().filter(behind).map(of).sum();
-    let most = e.timeline.intervals.iter().filter(behind).filter_map(|i| i.waiting).fold(0.0, f64::max);
-    (if all > 0.0 { part / all } else { 0.0 }, most)
+/// What the bursts of the window did: each part is theirs of all that was suffered, 0 to 1.
+struct Suffered {
+    /// Of the time requests waited.
+    waiting: f64,
+    /// Of the first-token time above the calm level.
+    first_tokens: f64,
+    /// Most that waited behind one.
+    most: f64,
+}
+
+impl Suffered {
+    fn of(e: &Evidence<'_>) -> Self {
+        let all = &e.timeline.intervals;
+        let behind = |i: &Interval| e.timeline.bursts().any(|b| i.end > b.start && i.start <= b.end());
+        let waited = |i: &Interval| i.waiting.unwrap_or(0.0) * i.seconds;
+        let calm: Vec<f64> = all.iter().filter(|i| !behind(i)).filter_map(|i| i.ttft).collect();
+        let calm = if calm.is_empty() { 0.0 } else { calm.iter().sum::<f64>() / calm.len() as f64 };
+        let late = |i: &Interval| (i.ttft.unwrap_or(0.0) - calm).max(0.0) * i.first_tokens.unwrap_or(0.0);
+        let part = |of: &dyn Fn(&Interval) -> f64| {
+            let whole: f64 = all.iter().map(of).sum();
+            let theirs: f64 = all.iter().filter(|i| behind(i)).map(of).sum();
+            if whole > 0.0 { theirs / whole } else { 0.0 }
+        };
+        let most = all.iter().filter(|i| behind(i)).filter_map(|i| i.waiting).fold(0.0, f64::max);
+        Self { waiting: part(&waited), first_tokens: part(&late), most }
+    }
 }
 
 fn came_at_once(e: &Evidence<'_>, burst: Option<&Event>) -> Test {
@@ -132,12 +151,21 @@ fn came_at_once(e: &Evidence<'_>, burst: Option<&Event>) -> Test {
     Test::Fails(e.derived("requests came evenly", Requests(0.0), "arrivals per interval"))
 }
 
-fn queue_came_with_it(e: &Evidence<'_>, burst: Option<&Event>) -> Test {
-    let Some(burst) = burst else { return Test::Unknown("no burst to measure".into()) };
-    let (part, most) = waited(e, burst);
-    let says =
-        format!("up to {} wait behind it, {} of all waiting in the window", Requests(most), Ratio(part));
-    Test::when(part >= 0.5, e.fact(Signal::RequestsWaiting, says, most))
+/// The waiting, or the late first tokens, lie behind bursts.
+fn users_waited_for_it(e: &Evidence<'_>, burst: Option<&Event>) -> Test {
+    if burst.is_none() {
+        return Test::Unknown("no burst to measure".into());
+    }
+    let s = Suffered::of(e);
+    let says = format!(
+        "behind bursts lie {} of all waiting (up to {} at once) and {} of what first tokens took beyond the calm",
+        Ratio(s.waiting),
+        Requests(s.most),
+        Ratio(s.first_tokens)
+    );
+    let larger = e.limit(Limit::QueueShare);
+    let holds = s.waiting >= larger || (s.most < 1.0 && s.first_tokens >= larger);
+    Test::when(holds, e.fact(Signal::RequestsWaiting, says, s.most))
 }
 
 #[cfg(test)]

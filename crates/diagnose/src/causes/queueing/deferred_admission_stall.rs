@@ -127,7 +127,7 @@ pub(super) fn mostly_deferred(e: &Evidence<'_>) -> Test {
         Requests(all),
         Ratio(often)
     );
-    let holds = often >= e.limit(Limit::Mostly) && share >= e.limit(Limit::DeferredShare);
+    let holds = often > 0.0 && share >= e.limit(Limit::DeferredShare);
     Test::when(holds, e.fact(Signal::RequestsWaitingDeferred, says, mean))
 }
 

@@ -106,7 +106,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     let asleep = asleep(e);
     let paused = e.observed.log.first(Meaning::Paused).filter(|_| asleep.is_none());
     let longest = e.timeline.standstills().max_by(|a, b| a.seconds.get().total_cmp(&b.seconds.get()));
-    if let Some(still) = longest.filter(|s| asleep.is_none() && !s.open) {
+    if let Some(still) = longest.filter(|_| asleep.is_none()) {
         return stood_still(e, still, paused);
     }
     let silence = Silence::longest(e);
@@ -160,11 +160,16 @@ fn judge(e: &Evidence<'_>) -> Judgement {
 /// A standstill that ended inside the window.
 fn stood_still(e: &Evidence<'_>, still: &Event, paused: Option<&LogEvent>) -> Judgement {
     let fact = e.derived(still.says.clone(), still.seconds, "time without a new token");
-    let mut w = Weighing::new().requires(Test::Holds(fact));
+    let mut w = Weighing::new().refuted_by(process_gone(e)).requires(Test::Holds(fact));
     if let Some(event) = paused {
-        w = w
-            .supports(Test::Holds(log_fact(event, "the log says that the engine was paused")))
-            .advise("find out who called POST /pause: the engine went on by itself or was resumed", "none");
+        w = w.supports(Test::Holds(log_fact(event, "the log says that the engine was paused"))).advise(
+            if still.open {
+                "POST /resume: the engine was paused"
+            } else {
+                "find out who called POST /pause: the engine was resumed since"
+            },
+            "none: somebody may have paused it for a reason",
+        );
     }
     if let Some(event) = e.observed.log.of_running(Meaning::WorkerSilent) {
         w = w.supports(Test::Holds(log_fact(event, "the log says that a worker does not answer")));
