@@ -5,6 +5,7 @@ mod client;
 mod host;
 mod page;
 mod path;
+mod place;
 mod release;
 
 use std::fmt::Write as _;
@@ -19,6 +20,7 @@ use crate::thresholds::Thresholds;
 use crate::weighing::Judgement;
 
 pub(crate) use card::Card;
+pub(crate) use place::Place;
 
 /// Scrapes in a made-up window, five seconds apart.
 const SCRAPES: usize = 12;
@@ -160,6 +162,12 @@ impl Given {
         self
     }
 
+    /// Tokens of a vLLM at these mean gaps in seconds, interval by interval.
+    pub(crate) fn gaps(self, gaps: &[f64]) -> Self {
+        let texts = (0..SCRAPES).map(|i| page::gaps(&gaps[..i.min(gaps.len())])).collect();
+        Self { texts, ..self }
+    }
+
     /// A gauge that holds at every scrape.
     pub(crate) fn gauge(self, signal: Signal, value: f64) -> Self {
         self.gauges(signal, &[value])
@@ -244,6 +252,12 @@ impl Given {
     /// A batch job.
     pub(crate) fn batch(mut self) -> Self {
         self.case.intent.profile = Profile::Batch;
+        self
+    }
+
+    /// A service made for bursts.
+    pub(crate) fn bursty(mut self) -> Self {
+        self.case.intent.profile = Profile::Bursty;
         self
     }
 

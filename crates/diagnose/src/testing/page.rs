@@ -82,3 +82,19 @@ impl Given {
         (row.metric, if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) })
     }
 }
+
+/// The histogram of gaps between tokens after intervals of these mean gaps.
+pub(super) fn gaps(so_far: &[f64]) -> String {
+    const BOUNDS: [f64; 8] = [0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 1.0, f64::INFINITY];
+    const EACH: f64 = 2000.0;
+    let (name, labels) = ("vllm:inter_token_latency_seconds", "engine=\"0\",model_name=\"m\"");
+    let mut text = String::new();
+    for bound in BOUNDS {
+        let le = if bound.is_finite() { bound.to_string() } else { "+Inf".into() };
+        let count = so_far.iter().filter(|g| **g <= bound).count() as f64 * EACH;
+        let _ = writeln!(text, "{name}_bucket{{{labels},le=\"{le}\"}} {count}");
+    }
+    let (sum, count) = (so_far.iter().sum::<f64>() * EACH, so_far.len() as f64 * EACH);
+    let _ = writeln!(text, "{name}_sum{{{labels}}} {sum}\n{name}_count{{{labels}}} {count}");
+    text
+}

@@ -1,9 +1,11 @@
 //! The batch is larger than the token pace allows.
 
-use intriage_case::{ObjectiveMetric, Ratio, Requests, Seconds, Signal};
+use intriage_case::{Ratio, Requests, Seconds, Signal};
 use intriage_engines::Engine;
 
-use super::pace::{Fit, fit_gaps, live_tokens, move_together, pace_impact, pace_limit, running, thrown_back};
+use super::pace::{
+    Fit, fit_gaps, live_tokens, move_together, pace_impact, pace_limit, running, stated_pace, thrown_back,
+};
 use crate::causes::shared::cap_flag;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
@@ -24,13 +26,13 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     ],
     confirmed_by: &[
         "the mean gap between tokens follows the number running (r² of at least 0.7)",
-        "the objective is missed now and would be met by a smaller batch",
+        "a smaller batch would keep the objective, or what the card's memory allows",
         "in a sweep the last requests add less than a tenth of what the first ones added",
     ],
     refuted_by: &[
         "the gap does not follow the number running",
-        "a single request would miss the objective too",
-        "the largest batch seen still keeps the objective on average: the tail comes from elsewhere",
+        "a single request would be too slow as well",
+        "even the largest batch seen is fast enough on average: the tail comes from elsewhere",
         "requests are thrown back, which tears the gaps",
         "a batch job without a pace objective wants exactly this",
     ],
@@ -105,8 +107,19 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .refuted_by(thrown_back(e))
         .supports(told_from_contexts(e))
         .at_most_likely(0.7);
-    let (Ok(fit), Some(limit)) = (fit, pace_limit(e)) else {
+    let Ok(fit) = fit else {
         return w.conclude("", pace_impact(e, 0.0));
+    };
+    let itl = e.account.itl.unwrap_or(0.0);
+    let batch = Requests(e.mean_busy(Signal::RequestsRunning).unwrap_or(0.0).round());
+    let Some(limit) = pace_limit(e) else {
+        let alone = fit.at(1.0).max(0.0);
+        let says = format!(
+            "tokens come every {} with {batch} in the batch; one alone would get one every {}",
+            Seconds(itl),
+            Seconds(alone)
+        );
+        return w.conclude(says, pace_impact(e, itl - alone));
     };
     let knee = knee(&fit, limit).floor();
     if let Some(flag) = cap_flag(e) {
@@ -115,17 +128,15 @@ fn judge(e: &Evidence<'_>) -> Judgement {
             "the rest waits, or goes to another replica",
         );
     }
-    let itl = e.account.itl.unwrap_or(0.0);
     let says = format!(
-        "tokens come every {} with {} in the batch; about {knee:.0} would keep {limit}",
-        Seconds(itl),
-        Requests(e.mean_busy(Signal::RequestsRunning).unwrap_or(0.0).round())
+        "tokens come every {} with {batch} in the batch; about {knee:.0} would keep {limit}",
+        Seconds(itl)
     );
     w.conclude(says, pace_impact(e, itl - limit.get()))
 }
 
 /// The mean gap rises with the number running, and some batch between one request and the largest
-/// seen would keep the objective.
+/// seen would be fast enough.
 fn smaller_batch_would_do(e: &Evidence<'_>, fit: Result<&Fit, &String>) -> Test {
     let fit = match fit {
         Ok(fit) => fit,
@@ -157,17 +168,17 @@ fn smaller_batch_would_do(e: &Evidence<'_>, fit: Result<&Fit, &String>) -> Test 
     let alone = Seconds(fit.at(1.0).max(0.0));
     match pace_limit(e) {
         None => Test::Holds(fact(slope)),
-        Some(limit) if pace_is_missed_by_few(e, fit, limit) => Test::Unknown(format!(
+        Some(limit) if missed_by_few(e, fit, limit) => Test::Unknown(format!(
             "even {:.0} would not keep {limit} a token: something else slows the step",
             knee(fit, limit).max(0.0).floor()
         )),
-        Some(limit) if knee(fit, limit) < 1.0 => Test::Fails(fact(format!(
-            "a single request would get a token every {alone}, beyond the objective of {limit}"
-        ))),
+        Some(limit) if knee(fit, limit) < 1.0 => {
+            Test::Fails(fact(format!("a single request would get a token every {alone}, beyond {limit}")))
+        }
         Some(limit) if fit.at(fit.most) <= limit.get() => {
             let most = Seconds(fit.at(fit.most));
             Test::Fails(fact(format!(
-                "even {:.0} running get a token every {most} on average, inside the objective of {limit}: the tail comes from elsewhere",
+                "even {:.0} running get a token every {most} on average, within {limit}: the tail comes from elsewhere",
                 fit.most
             )))
         }
@@ -175,20 +186,19 @@ fn smaller_batch_would_do(e: &Evidence<'_>, fit: Result<&Fit, &String>) -> Test 
     }
 }
 
-/// Without an objective, a pace that only a tenth of the batch would keep is not the batch's doing.
-fn pace_is_missed_by_few(e: &Evidence<'_>, fit: &Fit, limit: Seconds) -> bool {
-    let stated = [ObjectiveMetric::Itl, ObjectiveMetric::Tpot].into_iter().any(|m| e.objective(m).is_some());
-    !stated && knee(fit, limit) < e.limit(Limit::SegmentShare) * fit.most
+/// Without an objective, a pace that only a small part of the batch would keep is not the batch's doing.
+fn missed_by_few(e: &Evidence<'_>, fit: &Fit, limit: Seconds) -> bool {
+    stated_pace(e).is_none() && knee(fit, limit) < e.limit(Limit::SegmentShare) * fit.most
 }
 
-/// The largest batch whose mean gap keeps the objective.
+/// The largest batch whose mean gap keeps the limit.
 fn knee(fit: &Fit, limit: Seconds) -> f64 {
     (limit.get() - fit.intercept) / fit.slope
 }
 
 /// A batch job trades pace for throughput on purpose.
 fn batch_by_plan(e: &Evidence<'_>) -> Test {
-    if !e.wants_throughput() || pace_limit(e).is_some() {
+    if !e.wants_throughput() || stated_pace(e).is_some() {
         return Test::Unknown("the pace of tokens matters here".into());
     }
     let running = e.mean_busy(Signal::RequestsRunning).unwrap_or(0.0);
@@ -223,9 +233,8 @@ mod tests {
     use intriage_case::Signal::*;
 
     use super::CAUSE;
-    use crate::causes::decode::pace::judge_with_gaps;
     use crate::diagnosis::Outcome;
-    use crate::testing::Given;
+    use crate::testing::{Given, Place};
 
     const RUNNING: [f64; 12] =
         [120.0, 150.0, 180.0, 220.0, 260.0, 300.0, 330.0, 360.0, 400.0, 440.0, 470.0, 480.0];
@@ -245,14 +254,14 @@ mod tests {
 
     #[test]
     fn gaps_that_grow_with_the_batch_beyond_the_objective_are_the_knee() {
-        let j = judge_with_gaps(&crowded(), &CAUSE, &gaps(|r| 0.006 + 0.000_117 * r));
+        let j = crowded().gaps(&gaps(|r| 0.006 + 0.000_117 * r)).judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
         assert!(j.advice[0].change.starts_with("--max-num-seqs 205"), "{:?}", j.advice);
     }
 
     #[test]
     fn a_server_slow_for_one_user_is_the_look_alike() {
-        let j = judge_with_gaps(&crowded(), &CAUSE, &gaps(|r| 0.040 + 0.000_05 * r));
+        let j = crowded().gaps(&gaps(|r| 0.040 + 0.000_05 * r)).judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::RuledOut);
         assert!(j.against[0].says.contains("single request"), "{:?}", j.against);
     }
@@ -260,23 +269,33 @@ mod tests {
     #[test]
     fn gaps_that_do_not_follow_the_batch_rule_it_out() {
         let uneven: Vec<f64> = (0..11).map(|i| if i % 2 == 0 { 0.03 } else { 0.06 }).collect();
-        assert_eq!(judge_with_gaps(&crowded(), &CAUSE, &uneven).outcome, Outcome::RuledOut);
+        assert_eq!(crowded().gaps(&uneven).judge(&CAUSE).outcome, Outcome::RuledOut);
     }
 
     #[test]
     fn a_batch_that_never_changes_shows_no_slope() {
-        let j = judge_with_gaps(&crowded().gauge(RequestsRunning, 300.0), &CAUSE, &gaps(|_| 0.04));
+        let j = crowded().gauge(RequestsRunning, 300.0).gaps(&gaps(|_| 0.04)).judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::CannotTell);
         assert!(j.missing[0].contains("hardly changed"), "{:?}", j.missing);
     }
 
     #[test]
-    fn without_an_objective_no_batch_is_too_large() {
-        let given = Given::vllm("0.28.0").gauges(RequestsRunning, &RUNNING);
-        assert_eq!(judge_with_gaps(&given, &CAUSE, &gaps(|r| 0.000_1 * r)).outcome, Outcome::CannotTell);
-        assert_eq!(
-            judge_with_gaps(&given.batch(), &CAUSE, &gaps(|r| 0.000_1 * r)).outcome,
-            Outcome::RuledOut
-        );
+    fn a_batch_whose_pace_hurts_nobody_is_a_note() {
+        let given = Given::vllm("0.28.0").gauges(RequestsRunning, &RUNNING).gaps(&gaps(|r| 0.000_1 * r));
+        assert_eq!(given.place_of(&CAUSE), Place::Note);
+        let j = given.judge(&CAUSE);
+        assert!(j.says.contains("one alone would get one every"), "{}", j.says);
+        // Gaps of 120 ms and more are what nobody calls fast.
+        let slow = given.on_gpu().gaps(&gaps(|r| 0.001 * r));
+        assert_eq!(slow.place_of(&CAUSE), Place::First);
+    }
+
+    #[test]
+    fn a_batch_job_wants_a_large_batch_on_any_card() {
+        let job = Given::vllm("0.28.0").gauges(RequestsRunning, &RUNNING).batch();
+        let job = job.gaps(&gaps(|r| 0.000_1 * r));
+        assert_eq!(job.judge(&CAUSE).outcome, Outcome::RuledOut);
+        let known = job.on_card("NVIDIA H100 80GB HBM3", "meta-llama/Llama-3.1-8B");
+        assert_eq!(known.judge(&CAUSE).outcome, Outcome::RuledOut);
     }
 }

@@ -31,7 +31,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
         "no kernel runs for much of the time: the card waits",
         "GPU memory is rarely read or written",
         "an idle stream is three times slower than the bound or more: something else is slow",
-        "the objective for the token pace is met",
+        "well-tuned software on this card would keep the objective for the token pace",
     ],
     look_alikes: &[
         LookAlike { cause: "decode-host-overhead-bound", tell: "there the card is idle between steps" },
@@ -130,8 +130,8 @@ mod tests {
     use intriage_case::Signal::*;
 
     use super::CAUSE;
-    use crate::diagnosis::Outcome;
-    use crate::testing::Given;
+    use crate::diagnosis::{Outcome, Status};
+    use crate::testing::{Given, Place};
 
     /// Scenario F17: an 8B model on an L4, 66 ms a token where 30 ms are wanted.
     fn slow() -> Given {
@@ -166,20 +166,41 @@ mod tests {
     }
 
     #[test]
-    fn without_an_objective_nobody_knows_what_slow_is() {
-        let j = Given::vllm("0.28.0")
+    fn without_an_objective_the_pace_of_the_memory_is_no_fault() {
+        let given = Given::vllm("0.28.0")
+            .on_gpu()
             .gauge(RequestsRunning, 2.0)
+            .gauge(KvUsage, 0.1)
+            .pool(20_000.0)
             .observed(LatencyItl, &[(0.066, 20_000.0)])
-            .judge(&CAUSE);
+            .on_card("NVIDIA L4", "meta-llama/Llama-3.1-8B");
+        let j = given.judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::CannotTell);
         assert!(j.missing[0].contains("no objective"), "{:?}", j.missing);
+        let d = given.verdict();
+        assert_ne!(d.verdict.status, Status::Finding, "{}", d.verdict.answer);
     }
 
     #[test]
     fn a_pace_inside_its_objective_is_ruled_out() {
-        let j = slow().observed(LatencyItl, &[(0.009, 20_000.0)]).judge(&CAUSE);
+        let given = Given::vllm("0.28.0")
+            .on_gpu()
+            .gauge(RequestsRunning, 2.0)
+            .gauge(KvUsage, 0.1)
+            .pool(20_000.0)
+            .observed(LatencyItl, &[(0.066, 20_000.0)])
+            .objective("itl.p95=100ms")
+            .on_card("NVIDIA L4", "meta-llama/Llama-3.1-8B");
+        let j = given.judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::RuledOut);
-        assert!(j.against[0].says.contains("is met"), "{:?}", j.against);
+        assert!(j.against[0].says.contains("the objective is 100 ms"), "{:?}", j.against);
+        let d = given.verdict();
+        assert_ne!(d.verdict.status, Status::Finding, "{}", d.verdict.answer);
+    }
+
+    #[test]
+    fn an_objective_the_memory_cannot_keep_is_missed_for_that_reason() {
+        assert_eq!(slow().on_card("NVIDIA L4", "meta-llama/Llama-3.1-8B").place_of(&CAUSE), Place::First);
     }
 
     #[test]

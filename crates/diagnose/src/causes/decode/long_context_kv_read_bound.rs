@@ -28,12 +28,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
         "the slope is KV bytes per token / memory bandwidth, within a factor of two",
         "a single stream slows down by that slope from 1,000 to 64,000 tokens of context",
     ],
-    refuted_by: &[
-        "the gap does not follow the live tokens",
-        "prompts and answers are short",
-        "requests are thrown back, which tears the gaps",
-        "the objective for the token pace is met",
-    ],
+    refuted_by: &["the gap does not follow the live tokens", "prompts and answers are short"],
     look_alikes: &[
         LookAlike {
             cause: "batch-past-knee",
@@ -194,7 +189,6 @@ mod tests {
     use intriage_case::Signal::*;
 
     use super::CAUSE;
-    use crate::causes::decode::pace::judge_with_gaps;
     use crate::diagnosis::Outcome;
     use crate::testing::Given;
 
@@ -215,7 +209,7 @@ mod tests {
 
     #[test]
     fn gaps_that_grow_with_the_contexts_of_six_requests_are_likely_kv_reads() {
-        let j = judge_with_gaps(&growing(), &CAUSE, &gaps());
+        let j = growing().gaps(&gaps()).judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
         assert!(j.says.contains("6 requests") && j.confidence <= 0.6, "{} {}", j.says, j.confidence);
     }
@@ -237,7 +231,7 @@ mod tests {
     #[test]
     fn a_batch_that_grows_with_its_tokens_cannot_be_told_apart() {
         let running: Vec<f64> = USAGE.iter().map(|u| (u * 100.0_f64).round()).collect();
-        let j = judge_with_gaps(&growing().gauges(RequestsRunning, &running), &CAUSE, &gaps());
+        let j = growing().gauges(RequestsRunning, &running).gaps(&gaps()).judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::CannotTell);
         assert!(j.missing[0].contains("rise and fall together"), "{:?}", j.missing);
     }
@@ -245,7 +239,7 @@ mod tests {
     #[test]
     fn a_steady_pace_over_growing_contexts_rules_it_out() {
         let uneven: Vec<f64> = (0..11).map(|i| if i % 2 == 0 { 0.02 } else { 0.03 }).collect();
-        assert_eq!(judge_with_gaps(&growing(), &CAUSE, &uneven).outcome, Outcome::RuledOut);
+        assert_eq!(growing().gaps(&uneven).judge(&CAUSE).outcome, Outcome::RuledOut);
     }
 
     #[test]
@@ -253,16 +247,17 @@ mod tests {
         let short = growing()
             .observed(TokensPromptEach, &[(100.0, 400.0)])
             .observed(TokensOutputEach, &[(50.0, 400.0)]);
-        let j = judge_with_gaps(&short, &CAUSE, &gaps());
+        let j = short.gaps(&gaps()).judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::RuledOut);
         assert!(j.against[0].says.contains("150 tokens"), "{:?}", j.against);
     }
 
     #[test]
     fn preemptions_are_the_look_alike() {
-        assert_eq!(
-            judge_with_gaps(&growing().counter(RequestsPreempted, 9.0), &CAUSE, &gaps()).outcome,
-            Outcome::RuledOut
-        );
+        let calm = growing().gaps(&gaps());
+        let torn = calm.clone().counter(RequestsPreempted, 9.0).judge(&CAUSE);
+        assert_eq!(torn.outcome, Outcome::Likely, "{torn:#?}");
+        assert!(torn.against[0].says.contains("thrown back"), "{:?}", torn.against);
+        assert!(torn.confidence < calm.judge(&CAUSE).confidence, "{}", torn.confidence);
     }
 }

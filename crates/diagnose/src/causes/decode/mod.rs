@@ -16,7 +16,7 @@ mod tp_communication_bound;
 mod underbatched_low_throughput;
 
 pub(super) use card::card_waits;
-pub(super) use pace::{pace_impact, pace_is_missed};
+pub(super) use pace::pace_impact;
 pub(super) use roof::step_is_far_above_floor;
 pub(crate) use underbatched_low_throughput::room_for_requests;
 

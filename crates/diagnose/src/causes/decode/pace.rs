@@ -1,59 +1,24 @@
-//! The pace of tokens: whether its objective is missed, and what it follows.
+//! The pace of tokens: what is wanted of it, and what it follows.
 
-use intriage_case::{ObjectiveMetric, Quantity, Ratio, Seconds, Signal, Unit};
+use intriage_case::{ObjectiveMetric, Ratio, Seconds, Signal};
 use intriage_engines::Setting;
 
 use crate::causes::shared::unknown;
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
-use crate::objectives::{judge_objectives, signal_of};
 use crate::thresholds::Limit;
 use crate::weighing::Test;
 
 const PACE: [ObjectiveMetric; 2] = [ObjectiveMetric::Itl, ObjectiveMetric::Tpot];
 
-/// An objective on the gap between tokens is missed.
-pub(in crate::causes) fn pace_is_missed(e: &Evidence<'_>) -> Test {
-    missed(e, &PACE, "the pace of tokens, such as itl.p95=50ms")
-}
-
-/// An objective on any time is missed.
-pub(super) fn any_time_is_missed(e: &Evidence<'_>) -> Test {
-    use ObjectiveMetric::{E2e, Itl, Tpot, Ttft};
-    missed(e, &[Ttft, Itl, Tpot, E2e], "a time, such as ttft.p95=500ms or itl.p95=50ms")
-}
-
-fn missed(e: &Evidence<'_>, metrics: &[ObjectiveMetric], what: &str) -> Test {
-    let results = judge_objectives(e);
-    let stated: Vec<_> =
-        e.intent.objectives.iter().zip(&results).filter(|(o, _)| metrics.contains(&o.metric)).collect();
-    let fact = |at: usize, how: &str| {
-        let (objective, result) = stated[at];
-        let value = e.measured(objective.metric, objective.statistic).unwrap_or(0.0);
-        let says = format!("objective {} is {how}: {}", result.objective, result.measured);
-        let mut fact = e.fact(signal_of(objective.metric), says, value);
-        fact.limit = Some(Quantity::new(objective.limit, Unit::Seconds));
-        fact
-    };
-    if stated.is_empty() {
-        return Test::Unknown(format!("no objective was given for {what}"));
-    }
-    if let Some(at) = stated.iter().position(|(_, r)| r.met == Some(false)) {
-        return Test::Holds(fact(at, "missed"));
-    }
-    match stated.iter().find(|(_, r)| r.met.is_none()) {
-        Some((_, open)) => Test::Unknown(format!(
-            "whether the objective {} is met cannot be told: {}",
-            open.objective, open.measured
-        )),
-        None => Test::Fails(fact(0, "met")),
-    }
+/// The tightest objective on the pace of tokens.
+pub(super) fn stated_pace(e: &Evidence<'_>) -> Option<Seconds> {
+    PACE.into_iter().filter_map(|m| e.objective(m)).reduce(|a, b| if a < b { a } else { b })
 }
 
 /// The tightest objective on the pace of tokens; without one, what the card's own floor allows.
 pub(super) fn pace_limit(e: &Evidence<'_>) -> Option<Seconds> {
-    let stated = PACE.into_iter().filter_map(|m| e.objective(m)).reduce(|a, b| if a < b { a } else { b });
-    stated.or_else(|| {
+    stated_pace(e).or_else(|| {
         let floor = e.floor.as_ref().ok()?;
         Some(Seconds(floor.decode * e.limit(Limit::TokenOverFloor)))
     })
@@ -194,36 +159,6 @@ fn line(points: &[(f64, f64)]) -> Option<Fit> {
         quality,
         most,
     })
-}
-
-/// What a cause makes of a vLLM whose tokens come at these mean gaps, interval by interval.
-#[cfg(test)]
-pub(super) fn judge_with_gaps(
-    given: &crate::testing::Given,
-    of: &crate::causes::Cause,
-    gaps: &[f64],
-) -> crate::weighing::Judgement {
-    use std::fmt::Write as _;
-    const BOUNDS: [f64; 8] = [0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 1.0, f64::INFINITY];
-    const EACH: f64 = 2000.0;
-    let mut case = given.case();
-    for (i, scrape) in case.scrapes.iter_mut().enumerate() {
-        let intriage_case::ScrapeOutcome::Body(body) = &mut scrape.outcome else { continue };
-        let so_far = &gaps[..i.min(gaps.len())];
-        let (name, labels) = ("vllm:inter_token_latency_seconds", "engine=\"0\",model_name=\"m\"");
-        let mut text = String::new();
-        for bound in BOUNDS {
-            let le = if bound.is_finite() { bound.to_string() } else { "+Inf".into() };
-            let count = so_far.iter().filter(|g| **g <= bound).count() as f64 * EACH;
-            let _ = writeln!(text, "{name}_bucket{{{labels},le=\"{le}\"}} {count}");
-        }
-        let (sum, count) = (so_far.iter().sum::<f64>() * EACH, so_far.len() as f64 * EACH);
-        let _ = writeln!(text, "{name}_sum{{{labels}}} {sum}\n{name}_count{{{labels}}} {count}");
-        body.extend(text.into_bytes());
-    }
-    let observed = intriage_engines::read(&case);
-    let thresholds = crate::thresholds::Thresholds::default();
-    (of.judge)(&Evidence::new(&observed, &case.intent, &thresholds))
 }
 
 #[cfg(test)]

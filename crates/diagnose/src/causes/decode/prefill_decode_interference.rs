@@ -26,14 +26,8 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     confirmed_by: &[
         "the 99th percentile of the gaps is at least three times the median",
         "the spikes coincide with prompt work and last as long as a step of the whole token budget",
-        "an objective for the token pace is missed",
     ],
-    refuted_by: &[
-        "the objective for the token pace is met: the spikes are chunked prefill at work",
-        "the gaps are even",
-        "no prompt is computed in the window",
-        "requests are thrown back, which tears the same gaps",
-    ],
+    refuted_by: &["the gaps are even", "no prompt is computed in the window"],
     look_alikes: &[
         LookAlike {
             cause: "benign-chunked-prefill-itl-spikes",
@@ -176,8 +170,9 @@ mod tests {
     use intriage_case::Signal::*;
 
     use super::CAUSE;
-    use crate::diagnosis::Outcome;
-    use crate::testing::Given;
+    use crate::causes::find;
+    use crate::diagnosis::{Outcome, Status};
+    use crate::testing::{Given, Place};
 
     /// Two in a hundred gaps last 240 ms, the others 9 ms; nine tokens in ten are prompt.
     fn stuttering() -> Given {
@@ -195,6 +190,7 @@ mod tests {
 
     #[test]
     fn a_stutter_beyond_the_objective_under_prompt_load_is_likely() {
+        assert_eq!(stuttering().place_of(&CAUSE), Place::First);
         let j = stuttering().judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
         assert!(j.advice[0].change.contains("8192 → 4096"), "{:?}", j.advice);
@@ -203,31 +199,48 @@ mod tests {
     #[test]
     fn spikes_inside_the_objective_are_chunked_prefill_at_work() {
         // Scenario H02: p50 9 ms, p99 26 ms, objective 30 ms at p95.
-        let j = Given::vllm("0.28.0")
+        let calm = Given::vllm("0.28.0")
             .gauge(RequestsRunning, 40.0)
             .observed(LatencyItl, &[(0.009, 49_000.0), (0.026, 1000.0)])
             .counter(TokensPrompt, 450_000.0)
             .counter(TokensGenerated, 50_000.0)
             .objective("itl.p95=30ms")
-            .judge(&CAUSE);
-        assert_eq!(j.outcome, Outcome::RuledOut, "{j:#?}");
-        assert!(j.against[0].says.contains("is met"), "{:?}", j.against);
+            .verdict();
+        assert_ne!(calm.verdict.status, Status::Finding, "{}", calm.verdict.answer);
+        assert!(calm.findings.is_empty(), "{:?}", calm.findings);
+        // Spikes of 240 ms, one in fifty, keep p95 too: the mechanism is told and nothing more.
+        assert_eq!(without_objective(1000.0).objective("itl.p95=30ms").place_of(&CAUSE), Place::Note);
+    }
+
+    /// The same stutter, and nobody stated how fast tokens must come.
+    fn without_objective(slow_gaps: f64) -> Given {
+        Given::vllm("0.28.0")
+            .gauge(RequestsRunning, 40.0)
+            .gauge(RequestsWaiting, 0.0)
+            .observed(LatencyItl, &[(0.009, 50_000.0 - slow_gaps), (0.24, slow_gaps)])
+            .observed(LatencyDecode, &[(2.0, 400.0)])
+            .counter(TokensPrompt, 450_000.0)
+            .counter(TokensGenerated, 50_000.0)
     }
 
     #[test]
-    fn without_an_objective_a_stutter_is_no_finding() {
-        let j = Given::vllm("0.28.0")
-            .observed(LatencyItl, &[(0.009, 49_000.0), (0.24, 1000.0)])
-            .counter(TokensPrompt, 450_000.0)
-            .counter(TokensGenerated, 50_000.0)
-            .judge(&CAUSE);
-        assert_eq!(j.outcome, Outcome::CannotTell);
-        assert!(j.missing[0].contains("no objective"), "{:?}", j.missing);
+    fn without_an_objective_a_stutter_is_a_finding_once_it_is_much_of_the_time() {
+        assert_eq!(without_objective(1000.0).place_of(&CAUSE), Place::Note, "a third of the time");
+        assert_eq!(without_objective(3000.0).place_of(&CAUSE), Place::First, "two thirds of the time");
     }
 
     #[test]
     fn requests_thrown_back_are_the_look_alike() {
-        assert_eq!(stuttering().counter(RequestsPreempted, 30.0).judge(&CAUSE).outcome, Outcome::RuledOut);
+        let thrown_back = stuttering()
+            .gauge(KvUsage, 0.99)
+            .observed(TokensOutputEach, &[(125.0, 400.0)])
+            .finished("stop", 400.0)
+            .counter(RequestsPreempted, 30.0);
+        let thrash = find("preemption-thrash").expect("a cause of the catalogue");
+        assert_eq!(thrown_back.place_of(thrash), Place::First);
+        let (this, other) = (thrown_back.judge(&CAUSE), thrown_back.judge(thrash));
+        assert_eq!(this.outcome, Outcome::Likely);
+        assert!(this.confidence < other.confidence, "{} {}", this.confidence, other.confidence);
     }
 
     #[test]

@@ -213,7 +213,7 @@ mod tests {
 
     use super::*;
     use crate::diagnosis::Outcome;
-    use crate::testing::Given;
+    use crate::testing::{Given, Place};
 
     fn serving() -> Given {
         Given::vllm("0.28.0")
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pace_that_is_kept_rules_the_crowd_out() {
+    fn a_crowd_that_keeps_its_pace_is_a_note() {
         let fast = container(48, "765000 100000\n").objective("itl.mean=200ms").each_scrape(|part| {
             format!(
                 "llamacpp:requests_processing 1\nllamacpp:tokens_predicted_total {}\nllamacpp:tokens_predicted_seconds_total {}\n",
@@ -287,7 +287,7 @@ mod tests {
                 20.0 * part
             )
         });
-        assert_eq!(fast.judge(&CAUSE).outcome, Outcome::RuledOut);
+        assert_eq!(fast.place_of(&CAUSE), Place::Note);
     }
 
     #[test]

@@ -4,7 +4,6 @@ use intriage_case::{Fact, Ratio};
 use intriage_engines::Setting;
 use intriage_engines::host::Limit as Quota;
 
-use crate::causes::decode::pace_is_missed;
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
 use crate::weighing::{Judgement, Test, Weighing};
@@ -48,11 +47,8 @@ impl Crowd {
             self.threads,
             self.cpus.get()
         );
-        let pace = match pace_is_missed(e) {
-            Test::Fails(kept) => Weighing::new().refuted_by(Test::Holds(kept)),
-            missed => Weighing::new().supports(missed),
-        };
-        pace.requires(Test::Holds(self.fact(e)))
+        Weighing::new()
+            .requires(Test::Holds(self.fact(e)))
             .supports(Test::Unknown(why.to_owned()))
             // Where a GPU computes, threads mostly rest and share a small quota in peace.
             .at_most_likely(0.5)
