@@ -95,7 +95,7 @@ fn explain(e: &Evidence<'_>, symptoms: &mut Symptoms) -> Causes {
         let judgement = (cause.judge)(e);
         match judgement.outcome {
             Outcome::Confirmed | Outcome::Likely => {
-                learn_what_words_tell(symptoms, cause, &judgement);
+                learn_what_words_tell(e, symptoms, cause, &judgement);
                 holding.push(Held { cause, judgement, effect_of: None, drives: None });
             }
             Outcome::RuledOut => {
@@ -114,21 +114,36 @@ fn explain(e: &Evidence<'_>, symptoms: &mut Symptoms) -> Causes {
 }
 
 /// A log, a kernel or a probe tells of harm that no figure of the window shows: a start that failed, refusals, a slow way.
-fn learn_what_words_tell(symptoms: &mut Symptoms, cause: &Cause, judgement: &Judgement) {
+fn learn_what_words_tell(e: &Evidence<'_>, symptoms: &mut Symptoms, cause: &Cause, judgement: &Judgement) {
     let Some(impact) = &judgement.impact else { return };
+    let can_hurt = |aspect: &&Aspect| cause.hurts.contains(aspect);
     let told = match (impact.on, cause.class) {
         (ImpactOn::Availability, _) => Aspect::Availability,
         (ImpactOn::Errors, _) => Aspect::Errors,
         (ImpactOn::Measurement, _) => Aspect::Measurement,
-        (_, Class::Network | Class::Client) => {
-            match cause.hurts.iter().find(|a| !Aspect::LATENCY.contains(a)) {
-                Some(aspect) => *aspect,
-                None => return,
-            }
-        }
+        (_, Class::Network) if cause.hurts.contains(&Aspect::Network) => Aspect::Network,
+        (_, Class::Client) if cause.hurts.contains(&Aspect::Client) => Aspect::Client,
+        // Where nobody scraped the server, the words of its log and of its machine are all there is.
+        (on, _) if e.observed.times.is_empty() => match felt_in(on).iter().find(can_hurt) {
+            Some(aspect) if symptoms.is_unseen(*aspect) => *aspect,
+            _ => return,
+        },
         _ => return,
     };
     symptoms.learn(told, impact.share, &impact.says);
+}
+
+/// Where an impact is felt, the likeliest aspect first.
+const fn felt_in(on: ImpactOn) -> &'static [Aspect] {
+    match on {
+        ImpactOn::Ttft => Aspect::FIRST_TOKEN,
+        ImpactOn::Tpot => {
+            &[Aspect::Preemption, Aspect::DecodeStep, Aspect::Interference, Aspect::Stalls, Aspect::HostGap]
+        }
+        ImpactOn::E2e => &[Aspect::DecodeStep, Aspect::HostGap, Aspect::AnswerLengths, Aspect::Prefill],
+        ImpactOn::Throughput => &[Aspect::Throughput, Aspect::Queue],
+        ImpactOn::Availability | ImpactOn::Errors | ImpactOn::Measurement | ImpactOn::Memory => &[],
+    }
 }
 
 /// Who answered, as a diagnosis names it.

@@ -167,6 +167,11 @@ impl Symptoms {
         self.hurting().any(|s| aspects.contains(&s.aspect))
     }
 
+    /// Whether nothing shows if this aspect hurts.
+    pub(crate) fn is_unseen(&self, aspect: Aspect) -> bool {
+        self.0.iter().all(|s| s.aspect != aspect || s.harm == Harm::Unseen)
+    }
+
     /// Takes note of harm that only words tell: a log line, a kernel's message, a probe. What was measured stays.
     pub(crate) fn learn(&mut self, aspect: Aspect, share: Ratio, says: &str) {
         let told = Symptom::new(aspect, Harm::Hurts, Yardstick::Told, says).costs(share);

@@ -1,6 +1,6 @@
 //! Cards at work: what the causes of this class look at.
 
-use intriage_case::gpu::GpuCard;
+use intriage_case::gpu::{ClockReasons, GpuCard};
 use intriage_case::{Fact, Hertz, Quantity, Ratio, Seconds, Source};
 use intriage_engines::UnderLoad;
 
@@ -62,7 +62,7 @@ pub(crate) struct BusyClock {
     pub(crate) most: Hertz,
     /// The one over the other.
     pub(crate) speed: Ratio,
-    /// It draws as much power as it may.
+    /// It draws as much power as a card of its kind may: full load, which slows it by design.
     pub(crate) at_power_limit: bool,
 }
 
@@ -71,9 +71,14 @@ pub(crate) fn busy_clocks(e: &Evidence<'_>) -> Option<BusyClock> {
     let cards = working(e).ok()?;
     let of = |card: &Working<'_>| {
         let (now, most) = card.clocks()?;
-        let limit = card.card.power_limits.enforced.or(card.card.power_limits.default);
-        let drawn = card.load.power.zip(limit).and_then(|(p, l)| Ratio::of(p.get(), l.get()));
-        let at_power_limit = drawn.is_some_and(|d| d.get() >= e.limit(Limit::NearPowerLimit));
+        // A lowered limit is no full load: the card is held below its kind.
+        let limits = card.card.power_limits;
+        let drawn = card.load.power.zip(limits.default.or(limits.enforced));
+        let drawn = drawn.and_then(|(power, limit)| Ratio::of(power.get(), limit.get()));
+        let own = limits.enforced.zip(limits.default).is_some_and(|(limit, default)| limit >= default);
+        let cap = card.load.held_by(ClockReasons::POWER_CAP);
+        let capped = own && cap.is_some_and(|share| share.get() > e.limit(Limit::ClockEvent));
+        let at_power_limit = capped || drawn.is_some_and(|d| d.get() >= e.limit(Limit::NearPowerLimit));
         Some(BusyClock { now, most, speed: Ratio::of(now.get(), most.get())?, at_power_limit })
     };
     cards.iter().filter_map(of).min_by(|a, b| a.speed.get().total_cmp(&b.speed.get()))

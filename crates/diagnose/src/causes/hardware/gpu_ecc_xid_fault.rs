@@ -19,6 +19,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     layer: Layer::Gpu,
     hurts: &[
         Aspect::Availability,
+        Aspect::Errors,
         Aspect::Prefill,
         Aspect::DecodeStep,
         Aspect::Interference,

@@ -155,8 +155,12 @@ fn unheld(e: &Evidence<'_>, cards: &[Working<'_>]) -> Test {
         let own_limit = limits.enforced.zip(limits.default).is_some_and(|(limit, default)| limit >= default);
         let capped = told(ClockReasons::POWER_CAP) || own_limit;
         let explained = capped && told(ClockReasons::CLOCKS_SETTING) && told(ClockReasons::POWER_BRAKE);
-        // Without power and load nobody knows whether a clock was locked: no reason is set then.
-        let telling = card.load.power.is_some() && card.load.util.is_some();
+        // Without power and load nobody knows whether a clock was locked: no reason is set then. Heat, and the cap at the
+        // card's own limit, are reasons enough.
+        let often =
+            |reasons| card.load.held_by(reasons).is_some_and(|s| s.get() > e.limit(Limit::ClockEvent));
+        let by_design = often(ClockReasons::THERMAL) || own_limit && often(ClockReasons::POWER_CAP);
+        let telling = by_design || card.load.power.is_some() && card.load.util.is_some();
         if !fast && !(explained && telling) {
             return Test::Unknown(format!(
                 "{name} runs below its clock, and no tool said whether a setting or the power supply holds it (nvidia-smi -q -d PERFORMANCE does)"

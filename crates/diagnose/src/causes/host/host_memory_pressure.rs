@@ -20,6 +20,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     layer: Layer::Memory,
     hurts: &[
         Aspect::Availability,
+        Aspect::Errors,
         Aspect::Prefill,
         Aspect::FrontEnd,
         Aspect::DecodeStep,

@@ -16,7 +16,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "network-path-latency",
     class: Class::Network,
     layer: Layer::Network,
-    hurts: &[Aspect::Network, Aspect::Delivery],
+    hurts: &[Aspect::Availability, Aspect::Network, Aspect::Delivery],
     summary: "Connecting, name look-up, a dead route, distance, loss or a hop that lets only some or none through adds time outside the server.",
     symptoms: &[
         "every request is late by about the same time",

@@ -15,7 +15,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "frontend-input-processing-bound",
     class: Class::Prefill,
     layer: Layer::Cpu,
-    hurts: &[Aspect::FrontEnd],
+    hurts: &[Aspect::Errors, Aspect::FrontEnd],
     summary: "Time goes by before the engine sees the request: parsing, chat template, tokenization, decoding of images, or handing over between processes.",
     symptoms: &[
         "the first token is late although queue and prefill are short",
