@@ -37,10 +37,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
         "a process that does not belong to this server holds GPU memory",
         "the free memory at start is lower than on an empty GPU by that amount",
     ],
-    refuted_by: &[
-        "the GPU lists only the server's own process",
-        "nothing was refused and nobody waits for memory",
-    ],
+    refuted_by: &["the GPU lists only the server's own process"],
     look_alikes: &[
         LookAlike {
             cause: "weights-leave-no-kv",
@@ -213,14 +210,10 @@ fn taken_at_start(line: &LogEvent) -> Option<Bytes> {
 #[cfg(test)]
 mod tests {
     use intriage_case::Signal::*;
-    use intriage_engines::read;
 
     use super::CAUSE;
-    use crate::diagnosis::{ImpactOn, Outcome};
-    use crate::evidence::Evidence;
-    use crate::testing::Given;
-    use crate::thresholds::Thresholds;
-    use crate::weighing::Judgement;
+    use crate::diagnosis::{ImpactOn, Outcome, Status};
+    use crate::testing::{Given, Place};
 
     /// Scenario F37: an orphan holds 21 GiB, so the start is refused.
     fn refused(free: &str) -> Given {
@@ -231,7 +224,7 @@ mod tests {
     }
 
     /// A server short of KV memory, with these processes of so many MiB on its GPU.
-    fn beside(mib: &[u32], given: &Given) -> Judgement {
+    fn beside(mib: &[u32], given: Given) -> Given {
         use std::fmt::Write as _;
         let mut text = String::from("    Product Name    : NVIDIA H100\n    Processes\n");
         for (i, mib) in mib.iter().enumerate() {
@@ -241,10 +234,7 @@ mod tests {
                 4711 + i
             );
         }
-        let mut case = given.case();
-        case.gpu.smi_q = Some(text);
-        let observed = read(&case);
-        (CAUSE.judge)(&Evidence::new(&observed, &case.intent, &Thresholds::default()))
+        given.smi_q_text(&text)
     }
 
     fn short_of_memory() -> Given {
@@ -305,22 +295,28 @@ mod tests {
 
     #[test]
     fn a_second_process_while_requests_wait_for_memory_is_likely() {
-        let j = beside(&[50_000, 21_000], &short_of_memory());
+        let given = beside(&[50_000, 21_000], short_of_memory());
+        assert_ne!(given.place_of(&CAUSE), Place::Note, "requests wait");
+        let j = given.judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
         assert!(j.says.contains("20.5 GiB"), "{}", j.says);
     }
 
     #[test]
     fn a_neighbour_who_hurts_nobody_is_no_fault() {
-        assert_eq!(
-            beside(&[50_000, 21_000], &short_of_memory().gauge(RequestsWaiting, 0.0)).outcome,
-            Outcome::RuledOut
-        );
+        let calm = Given::vllm("0.28.0")
+            .gauge(RequestsRunning, 20.0)
+            .gauge(RequestsWaiting, 0.0)
+            .gauge(KvUsage, 0.99)
+            .observed(LatencyQueue, &[(0.001, 60.0)]);
+        let given = beside(&[50_000, 21_000], calm);
+        assert_eq!(given.place_of(&CAUSE), Place::Note);
+        assert_ne!(given.verdict().verdict.status, Status::Finding);
     }
 
     #[test]
     fn alone_on_the_card_the_look_alike_remains() {
-        let j = beside(&[70_000, 300], &short_of_memory());
+        let j = beside(&[70_000, 300], short_of_memory()).judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::RuledOut);
         assert!(j.against[0].says.contains("second process"));
     }

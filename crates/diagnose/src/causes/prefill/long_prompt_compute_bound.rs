@@ -22,14 +22,10 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
         "tokens come fast once they come and nobody waits",
     ],
     confirmed_by: &[
-        "prefill is the larger half of a first-token time that misses its objective, with nobody waiting",
+        "prefill is the larger half of the first-token time, with nobody waiting",
         "one request on an idle server takes at most about three times the compute bound",
     ],
-    refuted_by: &[
-        "requests wait: then the queue comes first",
-        "prefill is the smaller half",
-        "prompts are short",
-    ],
+    refuted_by: &["prefill is the smaller half", "prompts are short"],
     look_alikes: &[
         LookAlike {
             cause: "token-budget-limited-queue",
@@ -139,8 +135,9 @@ mod tests {
     use intriage_case::Signal::*;
 
     use super::CAUSE;
+    use crate::causes::find;
     use crate::diagnosis::Outcome;
-    use crate::testing::Given;
+    use crate::testing::{Given, Place};
 
     fn long() -> Given {
         Given::vllm("0.28.0")
@@ -155,14 +152,16 @@ mod tests {
 
     #[test]
     fn a_missed_objective_under_long_prompts_is_likely_their_price() {
-        assert_eq!(long().objective("ttft.p95=500ms").judge(&CAUSE).outcome, Outcome::Likely);
+        let missed = long().objective("ttft.p95=500ms");
+        assert_eq!(missed.judge(&CAUSE).outcome, Outcome::Likely);
+        assert_eq!(missed.place_of(&CAUSE), Place::First);
     }
 
     #[test]
     fn without_an_objective_the_price_is_not_a_fault() {
-        let j = long().judge(&CAUSE);
-        assert_eq!(j.outcome, Outcome::CannotTell);
-        assert!(j.missing[0].contains("--slo"), "{:?}", j.missing);
+        assert_eq!(long().place_of(&CAUSE), Place::Note);
+        assert_eq!(long().on_gpu().place_of(&CAUSE), Place::Note, "within the two seconds of a chat service");
+        assert_eq!(long().objective("ttft.p95=5s").place_of(&CAUSE), Place::Note);
     }
 
     #[test]
@@ -173,9 +172,18 @@ mod tests {
 
     #[test]
     fn a_queue_is_the_look_alike() {
-        assert_eq!(
-            long().objective("ttft.p95=500ms").gauge(RequestsWaiting, 9.0).judge(&CAUSE).outcome,
-            Outcome::RuledOut
-        );
+        let queued = long()
+            .objective("ttft.p95=500ms")
+            .flags("--max-num-seqs 2")
+            .gauge(RequestsWaiting, 9.0)
+            .gauge(KvUsage, 0.3)
+            .observed(LatencyTtft, &[(9.2, 60.0)])
+            .observed(LatencyQueue, &[(8.0, 60.0)]);
+        let cap = find("max-num-seqs-limited-queue").expect("a cause of the catalogue");
+        assert_eq!(queued.place_of(cap), Place::First);
+        // Where prompt work is still the larger half, a queue beside it makes this one less sure.
+        let beside = long().objective("ttft.p95=500ms").gauge(RequestsWaiting, 9.0).judge(&CAUSE);
+        assert_eq!(beside.outcome, Outcome::Likely);
+        assert!(beside.confidence < long().judge(&CAUSE).confidence, "{}", beside.confidence);
     }
 }

@@ -28,7 +28,6 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
         "nobody waits and the token pace is even",
     ],
     refuted_by: &[
-        "requests wait: look at the queue first",
         "the prompt fits into one or two steps",
         "steps grow long with prompts in them: compute is the limit",
         "it runs on CPUs, where a small budget is right",
@@ -238,8 +237,9 @@ mod tests {
     use intriage_case::Signal::*;
 
     use super::CAUSE;
+    use crate::causes::find;
     use crate::diagnosis::Outcome;
-    use crate::testing::Given;
+    use crate::testing::{Given, Place};
 
     /// Scenario F14: a budget of 256 with 180 decoding leaves 76 for a prompt of 8,000.
     fn chopped() -> Given {
@@ -294,7 +294,19 @@ mod tests {
 
     #[test]
     fn with_a_queue_the_look_alike_is_to_be_asked_first() {
-        assert_eq!(chopped().gauge(RequestsWaiting, 12.0).judge(&CAUSE).outcome, Outcome::RuledOut);
+        let queued = chopped()
+            .gauge(RequestsWaiting, 12.0)
+            .gauge(KvUsage, 0.3)
+            .observed(TokensPerStep, &[(254.0, 4000.0)])
+            .observed(LatencyTtft, &[(9.62, 400.0)])
+            .observed(LatencyQueue, &[(8.0, 400.0)])
+            .counter(TokensPrompt, 3_200_000.0)
+            .counter(TokensGenerated, 80_000.0);
+        let full_steps = find("token-budget-limited-queue").expect("a cause of the catalogue");
+        let (this, other) = (queued.judge(&CAUSE), queued.judge(full_steps));
+        assert_eq!(other.outcome, Outcome::Confirmed, "{other:#?}");
+        assert_eq!(queued.place_of(full_steps), Place::First);
+        assert!(this.confidence < other.confidence, "{this:#?}");
     }
 
     #[test]

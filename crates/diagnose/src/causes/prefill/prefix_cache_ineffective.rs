@@ -23,12 +23,12 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
         "conversations get slower turn by turn",
     ],
     confirmed_by: &[
-        "prefix caching is off while long prompts make the first token late",
+        "prefix caching is off while long prompts take the larger half of the first-token time, or of a token's gap",
         "the same prompt twice, seconds apart, is not faster the second time",
     ],
     refuted_by: &[
         "the cache serves a good part of the prompt tokens",
-        "computing prompts is not what makes the first token late",
+        "computing prompts is the smaller part of the first token and of the gaps",
         "a second identical prompt is fast",
     ],
     look_alikes: &[
@@ -216,7 +216,7 @@ mod tests {
 
     use super::CAUSE;
     use crate::diagnosis::Outcome;
-    use crate::testing::Given;
+    use crate::testing::{Given, Place};
 
     fn off() -> Given {
         Given::vllm("0.32.0")
@@ -272,7 +272,8 @@ mod tests {
     #[test]
     fn a_cache_switched_off_that_nobody_misses_is_no_fault() {
         let quick = off().observed(LatencyTtft, &[(0.06, 100.0)]).observed(LatencyPrefill, &[(0.04, 100.0)]);
-        assert_eq!(quick.judge(&CAUSE).outcome, Outcome::RuledOut);
+        assert_eq!(quick.place_of(&CAUSE), Place::Note);
+        assert_eq!(off().place_of(&CAUSE), Place::First);
         let short = off().observed(TokensPromptEach, &[(40.0, 100.0)]);
         assert_eq!(short.judge(&CAUSE).outcome, Outcome::RuledOut);
     }

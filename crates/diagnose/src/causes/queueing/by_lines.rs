@@ -81,6 +81,7 @@ mod tests {
 
     use crate::causes::find;
     use crate::diagnosis::{Outcome, Status};
+    use crate::symptoms::Aspect;
     use crate::testing::Given;
 
     const ARGUMENTS: &str = "INFO non-default args: {'model': 'm', 'max_num_seqs': 4}\n";
@@ -124,7 +125,11 @@ mod tests {
     fn a_log_alone_shows_the_pool_that_is_full() {
         let given = logged(&[(3, 60, 99.1, 100.0); 6]);
         assert_eq!(outcome(&given, POOL), Outcome::Likely);
-        assert_eq!(outcome(&given, CAP), Outcome::RuledOut);
+        assert_eq!(outcome(&given, CAP), Outcome::CannotTell, "no engine is known, so no cap is");
+        assert_eq!(given.verdict().verdict.primary.cause.as_deref(), Some(POOL));
+        let told = given.flags("vllm serve m --max-num-seqs 4");
+        assert_eq!(outcome(&told, POOL), Outcome::Likely);
+        assert_eq!(outcome(&told, CAP), Outcome::RuledOut, "three run where four may");
     }
 
     #[test]
@@ -133,9 +138,20 @@ mod tests {
             let given = logged(lines);
             let named = [CAP, POOL].map(|cause| outcome(&given, cause));
             assert!(named.iter().all(|o| !matches!(o, Outcome::Confirmed | Outcome::Likely)), "{lines:?}");
-            let answer = given.verdict().verdict.answer;
-            assert!(answer.contains("under load"), "{answer}");
         }
+        for lines in [&[(4, 0, 99.0, 100.0); 12][..], &[(4, 60, 3.0, 100.0)]] {
+            let verdict = logged(lines).verdict().verdict;
+            assert_eq!(verdict.status, Status::CannotTell);
+            assert!(verdict.answer.contains("under load"), "{}", verdict.answer);
+        }
+    }
+
+    #[test]
+    fn a_queue_without_a_token_hurts_whatever_holds_it() {
+        let verdict = logged(&[(4, 60, 3.0, 0.0); 12]).verdict().verdict;
+        assert_eq!((verdict.status, verdict.primary.cause), (Status::Finding, None));
+        assert_eq!(verdict.primary.segment, Some(Aspect::Queue));
+        assert!(verdict.answer.contains("no known cause fits"), "{}", verdict.answer);
     }
 
     #[test]

@@ -31,7 +31,8 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     ],
     refuted_by: &[
         "prompts are all of about the same length",
-        "the pool is full for everyone, running is at the cap, or steps are full: a plain limit",
+        "the pool is full for everyone: a plain limit",
+        "the engine calls most of the waiting requests deferred",
         "the release admits long prompts chunk by chunk",
     ],
     look_alikes: &[
@@ -200,8 +201,9 @@ mod tests {
     use intriage_case::Signal::*;
 
     use super::CAUSE;
+    use crate::causes::find;
     use crate::diagnosis::Outcome;
-    use crate::testing::Given;
+    use crate::testing::{Given, Place};
 
     /// Scenario F04: 86,000 tokens free, 40 wait behind a prompt of 110,000; the others have 500.
     fn elephant() -> Given {
@@ -239,7 +241,12 @@ mod tests {
 
     #[test]
     fn running_at_the_cap_is_the_look_alike() {
-        assert_eq!(elephant().flags("--max-num-seqs 120").judge(&CAUSE).outcome, Outcome::RuledOut);
+        let capped = elephant().flags("--max-num-seqs 120");
+        let cap = find("max-num-seqs-limited-queue").expect("a cause of the catalogue");
+        assert_eq!(capped.place_of(cap), Place::First);
+        let j = capped.judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Likely);
+        assert!(j.confidence < capped.judge(cap).confidence, "{}", j.confidence);
     }
 
     #[test]

@@ -24,12 +24,10 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     ],
     confirmed_by: &[
         "the pool is full, or has less room than the next prompt needs, while requests wait",
-        "the queue is the larger half of the time to first token",
         "running stays below the sequence cap",
     ],
     refuted_by: &[
         "the pool has room while requests wait",
-        "running is at the sequence cap",
         "nobody waits: a full pool alone is good use of memory",
     ],
     look_alikes: &[
@@ -189,8 +187,9 @@ mod tests {
     use intriage_case::Signal::*;
 
     use super::CAUSE;
+    use crate::causes::find;
     use crate::diagnosis::Outcome;
-    use crate::testing::Given;
+    use crate::testing::{Given, Place};
 
     /// Scenario F01: 86 requests of about 5,000 tokens fill 430,000; 25 wait.
     fn full() -> Given {
@@ -233,7 +232,16 @@ mod tests {
 
     #[test]
     fn running_at_its_stated_cap_is_the_look_alike() {
-        assert_eq!(full().flags("--max-num-seqs 86").judge(&CAUSE).outcome, Outcome::RuledOut);
+        let both = full().flags("--max-num-seqs 86");
+        let j = both.judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+        assert!(j.confidence < full().judge(&CAUSE).confidence, "{}", j.confidence);
+        assert!(j.against.iter().any(|f| f.says.contains("a cap of 86")), "{:?}", j.against);
+        // With room in the pool the cap alone is the answer.
+        let capped = both.gauge(KvUsage, 0.3).observed(TokensPromptEach, &[(400.0, 400.0)]);
+        let cap = find("max-num-seqs-limited-queue").expect("a cause of the catalogue");
+        assert_eq!(capped.place_of(cap), Place::First);
+        assert_eq!(capped.judge(&CAUSE).outcome, Outcome::RuledOut);
     }
 
     #[test]

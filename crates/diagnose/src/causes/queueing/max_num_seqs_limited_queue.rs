@@ -24,16 +24,8 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
         "waiting grows while the KV pool is half empty",
         "tokens come fast once they come",
     ],
-    confirmed_by: &[
-        "running stays at the cap while requests wait",
-        "the KV pool has room",
-        "the queue is the larger half of the time to first token",
-    ],
-    refuted_by: &[
-        "the KV pool is full: memory would bind next anyway",
-        "steps are filled to the token budget: compute binds",
-        "the gap between tokens is at its objective: the cap protects it",
-    ],
+    confirmed_by: &["running stays at the cap while requests wait", "the KV pool has room"],
+    refuted_by: &["running stays below the cap while requests wait", "nobody waits"],
     look_alikes: &[
         LookAlike {
             cause: "kv-capacity-limited-queue",
@@ -157,8 +149,9 @@ mod tests {
     use intriage_case::Signal::*;
 
     use super::CAUSE;
+    use crate::causes::find;
     use crate::diagnosis::Outcome;
-    use crate::testing::Given;
+    use crate::testing::{Given, Place};
 
     /// Sixty-four running, forty waiting, an empty pool: scenario F02.
     fn capped() -> Given {
@@ -201,11 +194,22 @@ mod tests {
 
     #[test]
     fn a_full_pool_is_the_look_alike() {
-        assert_eq!(capped().gauge(KvUsage, 0.99).judge(&CAUSE).outcome, Outcome::RuledOut);
+        let full = capped().gauge(KvUsage, 0.99);
+        let j = full.judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+        assert!(j.confidence < capped().judge(&CAUSE).confidence, "{}", j.confidence);
+        // Below the cap the pool alone is the answer.
+        let below = full.flags("--max-num-seqs 256");
+        let pool = find("kv-capacity-limited-queue").expect("a cause of the catalogue");
+        assert_eq!(below.place_of(pool), Place::First);
+        assert_eq!(below.judge(&CAUSE).outcome, Outcome::RuledOut);
     }
 
     #[test]
     fn a_cap_that_keeps_the_token_pace_is_doing_its_job() {
-        assert_eq!(capped().objective("itl.p95=5ms").judge(&CAUSE).outcome, Outcome::RuledOut);
+        let j = capped().objective("itl.p95=5ms").judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+        assert!(j.against.iter().any(|f| f.says.contains("the objective is 5.00 ms")), "{:?}", j.against);
+        assert!(j.confidence < capped().objective("itl.p95=20ms").judge(&CAUSE).confidence);
     }
 }

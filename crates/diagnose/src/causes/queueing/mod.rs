@@ -34,11 +34,11 @@ mod tests {
     use intriage_case::Signal::*;
 
     use super::CAUSES;
-    use crate::diagnosis::Outcome;
-    use crate::testing::Given;
+    use crate::diagnosis::{Outcome, Status};
+    use crate::testing::{Given, Place};
 
     #[test]
-    fn a_healthy_busy_server_has_no_queueing_cause() {
+    fn a_healthy_busy_server_has_no_queue_that_hurts() {
         let healthy = Given::vllm("0.28.0")
             .flags("--max-num-seqs 256 --max-num-batched-tokens 8192")
             .pool(430_000.0)
@@ -55,8 +55,10 @@ mod tests {
             .observed(TokensOutputEach, &[(200.0, 1000.0)])
             .finished("stop", 1000.0);
         for cause in CAUSES {
-            let j = healthy.judge(cause);
-            assert!(!matches!(j.outcome, Outcome::Confirmed | Outcome::Likely), "{}: {j:#?}", cause.id);
+            assert!(matches!(healthy.place_of(cause), Place::Note | Place::Nowhere), "{}", cause.id);
+            assert_ne!(healthy.judge(cause).outcome, Outcome::Confirmed, "{}", cause.id);
         }
+        let d = healthy.verdict();
+        assert_eq!(d.verdict.status, Status::Healthy, "{}", d.verdict.answer);
     }
 }

@@ -26,7 +26,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     ],
     confirmed_by: &[
         "waiting grows by more than a twentieth of the arrivals",
-        "a limit binds: the sequence cap, the KV pool or the token budget",
+        "a limit binds: the sequence cap, the KV pool or the token budget; without one it is less sure",
         "throughput equals the recorded maximum for this mix: that needs a baseline",
     ],
     refuted_by: &[
@@ -209,7 +209,7 @@ mod tests {
     use intriage_case::Signal::*;
 
     use super::CAUSE;
-    use crate::diagnosis::Outcome;
+    use crate::diagnosis::{Outcome, Status};
     use crate::testing::Given;
 
     /// Scenario F05, one replica: 12 more wait every minute, the pool is full.
@@ -265,13 +265,17 @@ mod tests {
     }
 
     #[test]
-    fn no_limit_reached_is_another_story() {
-        let j = growing()
+    fn without_a_limit_that_binds_it_is_less_sure() {
+        let free = growing()
             .gauge(KvUsage, 0.3)
             .flags("--max-num-seqs 256 --max-num-batched-tokens 8192")
-            .observed(TokensPerStep, &[(130.0, 1000.0)])
-            .judge(&CAUSE);
-        assert_eq!(j.outcome, Outcome::RuledOut, "{j:#?}");
+            .observed(TokensPromptEach, &[(300.0, 200.0)])
+            .observed(TokensPerStep, &[(130.0, 1000.0)]);
+        let j = free.judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+        assert!(j.against.iter().any(|f| f.says.contains("KV pool 30 % full")), "{:?}", j.against);
+        // A queue that grows from 20 to 42 hurts, whatever fills it.
+        assert_eq!(free.verdict().verdict.status, Status::Finding);
     }
 
     #[test]

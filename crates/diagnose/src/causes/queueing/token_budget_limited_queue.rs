@@ -28,7 +28,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
         "the KV pool has room and running is below the sequence cap",
         "nearly all tokens in a step are prompt tokens",
     ],
-    refuted_by: &["steps are far from full", "the KV pool is full", "running is at the sequence cap"],
+    refuted_by: &["steps are far from full", "nobody waits"],
     look_alikes: &[
         LookAlike {
             cause: "long-prompt-compute-bound",
@@ -123,8 +123,9 @@ mod tests {
     use intriage_case::Signal::*;
 
     use super::CAUSE;
+    use crate::causes::find;
     use crate::diagnosis::Outcome;
-    use crate::testing::Given;
+    use crate::testing::{Given, Place};
 
     /// Scenario F03: prompts of 7,000 tokens at 4.2 requests a second.
     fn saturated() -> Given {
@@ -158,7 +159,12 @@ mod tests {
 
     #[test]
     fn a_full_pool_is_the_look_alike() {
-        assert_eq!(saturated().gauge(KvUsage, 0.99).judge(&CAUSE).outcome, Outcome::RuledOut);
+        let full = saturated().gauge(KvUsage, 0.99);
+        let j = full.judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+        assert!(j.confidence < saturated().judge(&CAUSE).confidence, "{}", j.confidence);
+        let pool = find("kv-capacity-limited-queue").expect("a cause of the catalogue");
+        assert_ne!(full.place_of(pool), Place::Nowhere, "both limits bind and both are told");
     }
 
     #[test]
