@@ -15,7 +15,7 @@ use crate::notes::window_notes;
 use crate::rank::{Held, rank};
 use crate::segments::segments;
 use crate::symptoms::{Aspect, Symptoms};
-use crate::thresholds::Thresholds;
+use crate::thresholds::{Limit, Thresholds};
 use crate::verdict::verdict;
 use crate::weighing::Judgement;
 
@@ -130,6 +130,11 @@ fn learn_what_words_tell(e: &Evidence<'_>, symptoms: &mut Symptoms, cause: &Caus
         },
         _ => return,
     };
+    // What clients and probes measured is told from a fair part on; what does not serve is told at once.
+    let measured = !matches!(impact.on, ImpactOn::Availability | ImpactOn::Errors | ImpactOn::Measurement);
+    if measured && impact.share.get() < e.limit(Limit::WorthNaming) {
+        return;
+    }
     symptoms.learn(told, impact.share, &impact.says);
 }
 

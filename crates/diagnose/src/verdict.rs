@@ -40,12 +40,13 @@ pub(crate) fn verdict(
     Verdict { proven: healthy.proven, ..without_cause(Status::Healthy, healthy.answer) }
 }
 
-/// A cause of a small part is no answer while a part twice as large has none.
+/// A cause of a small part that is only likely is no answer while a part three times as large has none.
 fn explains_enough(symptoms: &Symptoms, first: &Held) -> bool {
     let Some(worst) = symptoms.worst() else { return true };
     let own = symptoms.worst_of(first.cause.hurts).map_or(0.0, Symptom::weight);
     let share = first.judgement.impact.as_ref().map_or(0.0, |impact| impact.share.get());
-    first.cause.hurts.contains(&worst.aspect) || 2.0 * own.max(share) >= worst.weight()
+    let sure = first.judgement.outcome == Outcome::Confirmed;
+    sure || first.cause.hurts.contains(&worst.aspect) || 3.0 * own.max(share) >= worst.weight()
 }
 
 fn nobody() -> Primary {

@@ -39,7 +39,8 @@ pub(super) fn parts(e: &Evidence<'_>) -> Vec<Symptom> {
                 Some(floor) => against_floor(e, itl, floor, &excess),
                 None => against_itself(e, itl, &excess),
             };
-            if !all.iter().any(|s| s.harm == Harm::Hurts)
+            if !e.wants_throughput()
+                && !all.iter().any(|s| s.harm == Harm::Hurts)
                 && let Some(slower) = slower_tokens(e)
             {
                 all.retain(|s| s.aspect != slower.aspect);

@@ -15,7 +15,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "cuda-graph-miss",
     class: Class::Decode,
     layer: Layer::Configuration,
-    hurts: &[Aspect::DecodeStep, Aspect::HostGap],
+    hurts: &[Aspect::DecodeStep, Aspect::Interference, Aspect::Stalls, Aspect::HostGap],
     summary: "Decode steps launch every kernel one by one instead of replaying a CUDA graph, so the card waits for the host.",
     symptoms: &["tokens are slow although the card is far from busy", "small models suffer most", "the pace drops at once where the batch passes a certain size"],
     confirmed_by: &["eager mode is on, or the batch is larger than the largest captured graph", "the card has no kernel running for much of the time"],

@@ -98,7 +98,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .requires(decode_dominates(e))
         .refuted_by(on_cpu(e))
         .refuted_by(graphs_are_off(e))
-        .refuted_by(gaps_follow_the_batch(e))
+        .weakened_by(gaps_follow_the_batch(e))
         .at_most_likely(0.6);
     if e.observed.config.switch(Setting::AsyncScheduling) == Some(false) {
         w = w
@@ -168,7 +168,9 @@ fn several_run(e: &Evidence<'_>) -> Test {
     else {
         return Test::Unknown("nothing was running in the window".into());
     };
-    if mean < several || share.get() < e.limit(Limit::Sustained) {
+    // Against the least a step could take even a single request shows a slow host.
+    let by_floor = e.observed.gpu.busy_share().is_none() && e.floor.is_ok();
+    if !by_floor && (mean < several || share.get() < e.limit(Limit::Sustained)) {
         return Test::Unknown(format!(
             "with {} on average the card may idle for want of work: put more load on it",
             Requests(mean)

@@ -103,10 +103,13 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         0.0
     };
     let share = Ratio(e.account.share_of_life(lost).get().max(unseen));
-    let mut w = Weighing::new()
-        .requires(thrown_back(e))
-        .requires(pool_is_exhausted(e))
-        .supports(gaps_are_long(e, lost));
+    let mut w = Weighing::new().requires(thrown_back(e)).supports(gaps_are_long(e, lost));
+    // Only want of room throws requests back: where the engine counts it, the gauge need not show it.
+    w = if e.delta(Signal::RequestsPreempted).is_some_and(|n| n > 0.0) {
+        w.supports(pool_is_exhausted(e))
+    } else {
+        w.requires(pool_is_exhausted(e))
+    };
     // Where stalls eat much of a request's life, the queue in front of them is their consequence:
     // computing the same tokens again takes the room and the time that would have served it.
     if share.get() >= e.limit(Limit::ThrashShare) {

@@ -15,7 +15,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "burst-arrival-transient",
     class: Class::Queueing,
     layer: Layer::Application,
-    hurts: &[Aspect::Queue, Aspect::Prefill],
+    hurts: &[Aspect::Queue, Aspect::Prefill, Aspect::DecodeStep, Aspect::Interference, Aspect::Stalls],
     summary: "Requests arrive in a burst that is larger than the server can take at once, although on average it keeps up.",
     symptoms: &[
         "now and then the first token is very late, mostly it is not",
@@ -73,7 +73,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .at_most_likely(0.8);
     // Where nobody waits but behind the burst, whatever limit its crowd ran into is not the fault.
     let s = Suffered::of(e);
-    if s.waiting.max(s.first_tokens) >= e.limit(Limit::BurstsQueue) {
+    if s.waiting.max(s.first_tokens) >= e.limit(Limit::BurstsQueue) && crowd(e) >= 0.5 * s.most {
         w = w.explains(&[
             "max-num-seqs-limited-queue",
             "kv-capacity-limited-queue",
@@ -110,6 +110,12 @@ pub(in crate::causes) fn arrivals(e: &Evidence<'_>) -> Option<Vec<f64>> {
     let queued = |i: usize| waiting.at(i).unwrap_or(0.0);
     let gained = |i: usize| (tokens[i] - tokens[i - 1] + queued(i) - queued(i - 1)).max(0.0);
     Some((0..tokens.len()).map(|i| if i == 0 { 0.0 } else { gained(i) }).collect())
+}
+
+/// Requests that came in bursts beyond those that usually come.
+fn crowd(e: &Evidence<'_>) -> f64 {
+    let beyond = |b: &Event| b.size.map_or(0.0, |s| s.value) - b.usual.map_or(0.0, |u| u.value);
+    e.timeline.bursts().map(beyond).sum()
 }
 
 /// What the bursts of the window did: each part is theirs of all that was suffered, 0 to 1.
