@@ -3,10 +3,14 @@
 mod calibration;
 mod score;
 mod table;
+#[cfg(test)]
+mod tests;
 
 pub use calibration::{Bin, Calibration, ClassCalibration, Coverage, calibration};
 pub use score::Score;
 pub use table::{Line, Table};
+
+use std::fmt::Write as _;
 
 use intriage_diagnose::Status;
 use serde::Serialize;
@@ -41,6 +45,8 @@ pub struct DrawRow {
     pub harm: f64,
     /// Of which figure that is the ratio.
     pub harmed: &'static str,
+    /// That figure with and without the faults: seconds, tokens a second, or a share; null where nothing got worse.
+    pub moved: Option<(f64, f64)>,
     /// Ratios by figure.
     pub ratios: Vec<(&'static str, Option<f64>)>,
     /// What these ratios make of it.
@@ -66,6 +72,8 @@ pub struct FaultOf {
     pub cause: &'static str,
     /// Other answers that are just as true.
     pub accept: &'static [&'static str],
+    /// The worst ratio where it strikes alone.
+    pub harm_alone: f64,
 }
 
 /// What the ratios make of a draw.
@@ -92,9 +100,13 @@ impl Truth {
 }
 
 impl DrawRow {
-    /// Whether a cause is true of it: for two faults, of either.
+    /// Whether a cause is true of it: for two faults, of either that would be noticed alone.
     pub fn accepts(&self, cause: &str) -> bool {
-        self.faults.iter().any(|fault| fault.cause == cause || fault.accept.contains(&cause))
+        let noticed = |fault: &&FaultOf| fault.harm_alone >= CALM;
+        // Two faults that hurt together alone are both true.
+        let together = !self.faults.iter().any(|fault| noticed(&fault));
+        let mut true_ones = self.faults.iter().filter(|fault| together || noticed(fault));
+        true_ones.any(|fault| fault.cause == cause || fault.accept.contains(&cause))
     }
 
     /// Whether the verdict's cause is true.
@@ -121,6 +133,18 @@ impl DrawRow {
     fn confidence_and_truth(&self) -> Option<(f64, bool)> {
         let named = self.status == Status::Finding && self.cause.is_some();
         named.then(|| (self.confidence, self.truth != Truth::Calm && self.is_named()))
+    }
+
+    /// The figure that got worst, and for the first token whether it is later by a tenth of a second.
+    fn harmed_kind(&self) -> Option<&'static str> {
+        let (is, was) = self.moved?;
+        Some(match self.harmed {
+            "ttft_p50" | "ttft_p95" if is - was < 0.1 => "first token, by less than 0.1 s",
+            "ttft_p50" | "ttft_p95" => "first token, by 0.1 s or more",
+            "tpot_p50" | "tpot_p95" => "time per token",
+            "e2e_p95" => "whole answer",
+            other => other,
+        })
     }
 
     fn strength(&self) -> Option<f64> {
@@ -206,12 +230,15 @@ fn misses(rows: &[DrawRow]) -> String {
         let objective =
             if row.objectives.is_empty() { "no objective".into() } else { row.objectives.join(" ") };
         let three = if row.is_alarm() || !row.is_among_three() { "" } else { " (true cause among three)" };
-        out += &format!(
-            "{:>6}  {:<42} {:>7} {:<10} {} · {} · {objective} · {}: {}{three}\n",
+        let moved = row.moved.map_or(String::new(), |(is, was)| format!(" {was:.3} to {is:.3}"));
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            out,
+            "{:>6}  {:<42} {:>7} {:<26} {} · {} · {objective} · {}: {}{three}",
             row.number,
             row.injected(),
             format!("{:.1}x", row.harm),
-            row.harmed,
+            format!("{}{moved}", row.harmed),
             row.deployment,
             row.load,
             row.evidence,

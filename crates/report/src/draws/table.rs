@@ -32,6 +32,7 @@ const STRENGTHS: [(f64, &str); 3] = [(0.0, "0.25 to 0.5"), (0.5, "0.5 to 1"), (1
 pub(super) fn tables(rows: &[DrawRow]) -> Vec<Table> {
     vec![
         table("harm", rows, |row| vec![band(&HARMS, row.harm)]),
+        table("what got worst", rows, |row| row.harmed_kind().map(str::to_owned).into_iter().collect()),
         table("strength", rows, |row| row.strength().map(|s| band(&STRENGTHS, s)).into_iter().collect()),
         table("objective", rows, |row| vec![either(!row.objectives.is_empty(), "given", "not given")]),
         table("faults", rows, |row| vec![["none", "one", "two"][row.faults.len().min(2)].to_owned()]),

@@ -26,6 +26,8 @@ pub struct Figures {
     pub throughput: f64,
     /// Share of requests that were refused, cut off or lost.
     pub errors: Ratio,
+    /// Longest time in which nobody got a token although somebody wanted one.
+    pub standstill: Seconds,
 }
 
 /// How many times worse one deployment's figures are than another's; 1 is equal, `None` where nothing can be compared.
@@ -45,10 +47,14 @@ pub struct Ratios {
     pub throughput: Option<f64>,
     /// Of the share of failed requests, one in two hundred counting as none.
     pub errors: f64,
+    /// Of the longest standstill, two seconds counting as none: in a long window a quantile forgets it.
+    pub standstill: f64,
 }
 
 /// A share of failures that nobody counts: the canary gate's default.
 const NO_ERRORS: f64 = 0.005;
+/// A standstill that a long prompt may cause by itself, in seconds.
+const NO_STANDSTILL: f64 = 2.0;
 /// A ratio that is not worth telling from any larger one: throughput of zero, say.
 const BEYOND: f64 = 1000.0;
 
@@ -90,6 +96,22 @@ impl Figures {
             e2e_p95: quantile(&e2e, 0.95),
             throughput: witness.tokens as f64 / until.since(from).seconds().0,
             errors: Ratio(failed as f64 / (lives.len() as f64).max(1.0)),
+            standstill: witness.standstill.seconds(),
+        }
+    }
+
+    /// A figure by the name that [`Ratios::named`] has for it: seconds, tokens a second, or a share.
+    pub fn named(&self, name: &str) -> Option<f64> {
+        match name {
+            "ttft_p50" => self.ttft_p50.map(Seconds::get),
+            "ttft_p95" => self.ttft_p95.map(Seconds::get),
+            "tpot_p50" => self.tpot_p50.map(Seconds::get),
+            "tpot_p95" => self.tpot_p95.map(Seconds::get),
+            "e2e_p95" => self.e2e_p95.map(Seconds::get),
+            "throughput" => Some(self.throughput),
+            "errors" => Some(self.errors.get()),
+            "standstill" => Some(self.standstill.get()),
+            _ => None,
         }
     }
 
@@ -108,13 +130,14 @@ impl Figures {
             throughput: (control.throughput > 0.0)
                 .then(|| (control.throughput / self.throughput.max(f64::MIN_POSITIVE)).min(BEYOND)),
             errors: self.errors.0 / control.errors.0.max(NO_ERRORS),
+            standstill: self.standstill.0 / control.standstill.0.max(NO_STANDSTILL),
         }
     }
 }
 
 impl Ratios {
     /// Each with its name.
-    pub fn named(&self) -> [(&'static str, Option<f64>); 7] {
+    pub fn named(&self) -> [(&'static str, Option<f64>); 8] {
         [
             ("ttft_p50", self.ttft_p50),
             ("ttft_p95", self.ttft_p95),
@@ -123,6 +146,7 @@ impl Ratios {
             ("e2e_p95", self.e2e_p95),
             ("throughput", self.throughput),
             ("errors", Some(self.errors)),
+            ("standstill", Some(self.standstill)),
         ]
     }
 

@@ -22,6 +22,7 @@ pub use faults::{DrawnFault, Needs, Part, all as faults};
 pub use hardware::{CARDS, Card, MODELS, Model};
 pub use harm::{Figures, Ratios};
 pub use load::Shape;
+pub use objectives::Stated;
 
 use base::log_between;
 use scene::Scene;
@@ -50,7 +51,7 @@ pub struct Draw {
     pub full_pool: bool,
     /// The deployment with its faults.
     pub setup: Setup,
-    healthy: Setup,
+    healthy: Scene,
 }
 
 /// Weakest and strongest fault.
@@ -61,13 +62,22 @@ const NEARLY_FULL: f64 = 0.96;
 impl Draw {
     /// The draw of this number under a seed.
     pub fn of(seed: u64, number: u64) -> Self {
+        Self::with_strength(seed, number, None)
+    }
+
+    /// The same draw with its faults at another strength; the load may be another, too, where a fault makes its own.
+    pub fn at_strength(seed: u64, number: u64, strength: f64) -> Self {
+        Self::with_strength(seed, number, Some(strength))
+    }
+
+    fn with_strength(seed: u64, number: u64, strength: Option<f64>) -> Self {
         let mut random = Random::of(seed, "draw", number);
         let mut base = Base::draw(&mut Random::of(seed, "base", number));
-        let faults = draw_faults(&mut random);
-        base.shape = match faults.first() {
-            None => Shape::draw(&mut random),
-            Some(_) => Shape::draw_open(&mut random),
-        };
+        let mut faults = draw_faults(&mut random);
+        for fault in &mut faults {
+            fault.1 = strength.unwrap_or(fault.1);
+        }
+        base.shape = draw_shape(&faults, &mut random);
         base.batch = base.shape == Shape::Job;
         for (fault, strength) in &faults {
             if let Some(stage) = fault.stage {
@@ -83,25 +93,32 @@ impl Draw {
         };
         let objective = !base.batch && (random.chance(0.5) || needs(|n| n.objective));
         // Whatever keeps requests longer would fill a full pool for good: then it would be no distraction.
-        let strikes_elsewhere = faults.iter().all(|(f, _)| f.stage.is_none() && f.strikes == Part::Path);
+        let elsewhere = |part| matches!(part, Part::Path | Part::Server);
+        let strikes_elsewhere = faults.iter().all(|(f, _)| f.stage.is_none() && elsewhere(f.strikes));
         let full_pool = random.chance(0.25) && strikes_elsewhere;
 
         let mut scene = Scene::new(base.clone(), &mut Random::of(seed, "load", number));
         if full_pool {
             fill_pool(&mut scene, run_seed(seed, number));
         }
-        let healthy = scene.clone().into_setup();
-        for (fault, strength) in &faults {
-            (fault.apply)(&mut scene, *strength, &mut Random::of(seed, fault.name, number));
-        }
-        let setup = scene.into_setup();
-        Self { seed, number, base, faults, evidence, objective, full_pool, setup, healthy }
+        let setup = struck(scene.clone(), &faults, seed, number);
+        Self { seed, number, base, faults, evidence, objective, full_pool, setup, healthy: scene }
     }
 
     /// The same draw without its faults.
     #[must_use]
     pub fn control(&self) -> Self {
-        Self { faults: Vec::new(), setup: self.healthy.clone(), ..self.clone() }
+        self.with_faults(Vec::new())
+    }
+
+    /// The same draw with one of its faults alone.
+    pub fn alone(&self) -> impl Iterator<Item = Self> {
+        self.faults.iter().map(|fault| self.with_faults(vec![*fault]))
+    }
+
+    fn with_faults(&self, faults: Vec<(&'static DrawnFault, f64)>) -> Self {
+        let setup = struck(self.healthy.clone(), &faults, self.seed, self.number);
+        Self { faults, setup, ..self.clone() }
     }
 
     /// What its users had to bear.
@@ -123,14 +140,38 @@ impl Draw {
         self.faults.iter().any(|(fault, _)| fault.is_named_by(cause))
     }
 
-    /// Whether nobody could call it wrong without an objective that it misses.
+    /// Whether its faults are the honest price of what is asked: nobody could call it wrong without an objective that it
+    /// misses.
     pub fn is_honest_price(&self) -> bool {
         self.faults.iter().any(|(fault, _)| fault.needs.objective)
     }
 }
 
+/// A deployment that these faults have struck.
+fn struck(mut scene: Scene, faults: &[(&'static DrawnFault, f64)], seed: u64, number: u64) -> Setup {
+    for (fault, strength) in faults {
+        (fault.apply)(&mut scene, *strength, &mut Random::of(seed, fault.name, number));
+    }
+    scene.into_setup()
+}
+
 fn run_seed(seed: u64, number: u64) -> u64 {
     Random::of(seed, "run", number).bits()
+}
+
+/// Nobody sees an engine stand still that has nothing to do, nor a job's queue behind a fault.
+fn draw_shape(faults: &[(&'static DrawnFault, f64)], random: &mut Random) -> Shape {
+    if faults.is_empty() {
+        return Shape::draw(random);
+    }
+    let shape = Shape::draw(random);
+    let any = faults.iter().all(|(fault, _)| fault.shows_in_any_load()) && shape != Shape::Job;
+    let always = faults.iter().all(|(fault, _)| fault.strikes != Part::Server);
+    match shape {
+        Shape::Closed { .. } if any => shape,
+        Shape::IdleGaps { .. } | Shape::Starts { .. } | Shape::Stops { .. } if any && always => shape,
+        _ => Shape::draw_open(random),
+    }
 }
 
 fn draw_faults(random: &mut Random) -> Vec<(&'static DrawnFault, f64)> {

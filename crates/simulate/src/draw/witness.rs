@@ -46,6 +46,11 @@ pub(crate) struct Witness {
     pub(crate) most_waiting: u32,
     /// How often a request was thrown back.
     pub(crate) preemptions: u64,
+    /// Longest time of the window in which nobody got a token although somebody wanted one.
+    pub(crate) standstill: Nanos,
+    // Requests that are open, and since when none of them has got a token.
+    open: u32,
+    silent_since: Nanos,
     crash: Option<Nanos>,
     piece: usize,
 }
@@ -62,6 +67,9 @@ impl Witness {
             most_blocks: 0,
             most_waiting: 0,
             preemptions: 0,
+            standstill: Nanos::ZERO,
+            open: 0,
+            silent_since: Nanos::ZERO,
             crash: match setup.mishap {
                 Some(Mishap::Crash { after }) => Some(Nanos::from_seconds(after)),
                 _ => None,
@@ -70,6 +78,8 @@ impl Witness {
         };
         let stop = crate::run::Stop { every: None, ..stop(setup, window) };
         run(&setup.fleet, &setup.workload, seed, stop, &mut witness);
+        // What was silent at the end had been so until then.
+        witness.heard(witness.until);
         if let Some(crash) = witness.crash {
             let open = witness.lives.iter_mut().filter(|life| life.end.is_none());
             open.for_each(|life| life.end = Some((life.arrival.max(crash), End::Failed)));
@@ -94,7 +104,17 @@ impl Witness {
             && life.end.is_none()
         {
             life.end = Some((now, end));
+            self.open = self.open.saturating_sub(1);
         }
+    }
+
+    /// Somebody got a token, or there is nobody left to be told of.
+    fn heard(&mut self, now: Nanos) {
+        if self.open > 0 {
+            let silence = now.min(self.until).since(self.silent_since.max(self.from));
+            self.standstill = self.standstill.max(silence);
+        }
+        self.silent_since = now;
     }
 }
 
@@ -111,6 +131,10 @@ impl Watch for Witness {
             self.lives.resize(at, nobody);
         }
         self.lives[at - 1] = Life { arrival: request.arrival, ..nobody };
+        if self.open == 0 {
+            self.silent_since = request.arrival;
+        }
+        self.open += 1;
     }
 
     fn gave_up(&mut self, id: RequestId, now: Nanos) {
@@ -127,6 +151,7 @@ impl Sink for Witness {
         if self.is_dead(now) {
             return;
         }
+        self.heard(now);
         if now >= self.from && now <= self.until {
             self.tokens += u64::from(tokens);
             self.gaps.extend(gap.map(|gap| gap.seconds().0 as f32));

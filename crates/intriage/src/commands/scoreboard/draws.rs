@@ -8,7 +8,7 @@ use intriage_case::{Case, Objective, Profile, Target, file, layout};
 use intriage_diagnose::{Diagnosis, Thresholds, diagnose, find};
 use intriage_report::{DrawRow, FaultOf, Truth, draw_report, draws_json, draws_text};
 use intriage_simulate::Draw;
-use intriage_simulate::draw::Figures;
+use intriage_simulate::draw::{Figures, Stated};
 use serde_json::json;
 
 use super::super::print;
@@ -86,11 +86,11 @@ impl Judged {
             layout::add(&mut case, &name, bytes);
         }
         case.intent.profile = if draw.base.batch { Profile::Batch } else { Profile::Interactive };
-        let parsed = objectives.iter().map(|text| text.parse::<Objective>());
+        let parsed = objectives.iter().map(|stated| stated.text.parse::<Objective>());
         case.intent.objectives =
             parsed.collect::<Result<_, _>>().map_err(|e| Failure::Internal(e.to_string()))?;
         let diagnosis = diagnose(&case, &Thresholds::default());
-        let row = row(&draw, objectives, &figures, &control, &diagnosis);
+        let row = row(&draw, &objectives, &figures, &control, &diagnosis);
         Ok(Self { draw, case, figures, control, diagnosis, row })
     }
 
@@ -119,24 +119,24 @@ impl Judged {
 
     fn truth_text(&self) -> String {
         let row = &self.row;
-        let mut out = format!(
-            "\nThe truth: {} · {} · {} load · given: {}\n",
-            row.faults
-                .iter()
-                .map(|f| format!("{} at {:.2} ({})", f.name, f.strength, f.cause))
-                .collect::<Vec<_>>()
-                .join(", "),
+        let fault = |f: &FaultOf| format!("{} at {:.2} ({})", f.name, f.strength, f.cause);
+        let faults: Vec<String> = row.faults.iter().map(fault).collect();
+        let verdict = match row.truth {
+            Truth::Hurt => "users are hurt",
+            Truth::Between => "not scored",
+            Truth::Calm => "nothing hurts",
+        };
+        format!(
+            "\nThe truth: {} · {} · {} load · given: {}\n{verdict}: {:.2} times worse ({})\nwith the fault    {}\nwithout           {}\n",
+            if faults.is_empty() { "nothing is wrong".to_owned() } else { faults.join(", ") },
             row.deployment,
             row.load,
             row.evidence,
-        );
-        out += &format!("{:?}: {:.2} times in {}\n", row.truth, row.harm, row.harmed);
-        out += &format!(
-            "with the fault    {}\nwithout           {}\n",
+            row.harm,
+            row.harmed,
             told(&self.figures),
-            told(&self.control)
-        );
-        out
+            told(&self.control),
+        )
     }
 
     /// Writes the draw as a labelled recording.
@@ -158,7 +158,7 @@ impl Judged {
 
 fn row(
     draw: &Draw,
-    objectives: Vec<String>,
+    objectives: &[Stated],
     figures: &Figures,
     control: &Figures,
     diagnosis: &Diagnosis,
@@ -167,31 +167,23 @@ fn row(
     let (harmed, harm) = ratios.worst();
     let mut truth = Truth::of(harm);
     // The honest price of what is asked hurts only those who expected more.
-    if truth == Truth::Hurt && draw.is_honest_price() && !draw.misses_objective(figures, control) {
+    if truth == Truth::Hurt && draw.is_honest_price() && !objectives.iter().any(|stated| stated.missed) {
         truth = Truth::Between;
     }
     let first = draw.faults.first().map(|(fault, _)| *fault);
     DrawRow {
         number: draw.number,
-        faults: draw
-            .faults
-            .iter()
-            .map(|(f, strength)| FaultOf {
-                name: f.name,
-                strength: *strength,
-                cause: f.cause,
-                accept: f.accept,
-            })
-            .collect(),
+        faults: faults(draw, harm, control),
         class: first.and_then(|fault| find(fault.cause)).map(|cause| cause.class.name()),
         deployment: format!("{} on {}", draw.base.model.name, draw.setup.identity.gpu),
         load: draw.base.shape.name(),
         evidence: draw.evidence.name(),
         gaps: draw.evidence.gaps > 0.0,
         full_pool: draw.full_pool,
-        objectives,
+        objectives: objectives.iter().map(|stated| stated.text.clone()).collect(),
         harm,
         harmed,
+        moved: figures.named(harmed).zip(control.named(harmed)),
         ratios: ratios.named().to_vec(),
         truth,
         status: diagnosis.verdict.status,
@@ -204,6 +196,16 @@ fn row(
             .map(|finding| finding.cause.clone())
             .collect(),
     }
+}
+
+fn faults(draw: &Draw, harm: f64, control: &Figures) -> Vec<FaultOf> {
+    let of = |alone: Draw| {
+        let (fault, strength) = alone.faults.first().copied()?;
+        let one = draw.faults.len() == 1;
+        let harm_alone = if one { harm } else { alone.figures().against(control).worst().1 };
+        Some(FaultOf { name: fault.name, strength, cause: fault.cause, accept: fault.accept, harm_alone })
+    };
+    draw.alone().filter_map(of).collect()
 }
 
 /// `TTFT p50 40 ms, p95 1.2 s · …`.

@@ -3,7 +3,7 @@
 use intriage_case::Ratio;
 
 use super::queueing::{several_at_once, shrink_pool};
-use super::{CARD, DrawnFault, NOTHING, OBJECTIVE, Part};
+use super::{CARD, DrawnFault, NOTHING, OBJECTIVE_AND_CARD, Part};
 use crate::draw::base::{Base, between};
 use crate::draw::hardware::{CARDS, Card};
 use crate::engine::Speculation;
@@ -44,7 +44,7 @@ pub(super) const FAULTS: &[DrawnFault] = &[
         cause: "long-context-kv-read-bound",
         accept: &[],
         strikes: Part::Step,
-        needs: OBJECTIVE,
+        needs: OBJECTIVE_AND_CARD,
         stage: Some(|base, _, _| {
             base.engine.context_window = 131_072;
             base.concurrency = base.concurrency.min(12.0);
@@ -123,7 +123,7 @@ pub(super) const FAULTS: &[DrawnFault] = &[
         cause: "decode-bandwidth-roofline",
         accept: &[],
         strikes: Part::Server,
-        needs: OBJECTIVE,
+        needs: OBJECTIVE_AND_CARD,
         stage: Some(|base, strength, _| {
             if smaller(base, strength).is_none() {
                 base.move_to(&CARDS[0]);
@@ -137,7 +137,7 @@ pub(super) const FAULTS: &[DrawnFault] = &[
             let mut moved = scene.base.clone();
             if let Some(card) = smaller(&moved, strength) {
                 moved.move_to(card);
-                scene.setup.identity.gpu = card.name.to_owned();
+                card.name.clone_into(&mut scene.setup.identity.gpu);
                 scene.each_engine(|e| *e = moved.engine.clone());
             }
         },
@@ -164,7 +164,8 @@ pub(super) const FAULTS: &[DrawnFault] = &[
         name: "prefill-interference",
         what: "long prompts among the chats stop everybody's tokens while they are computed",
         cause: "prefill-decode-interference",
-        accept: &[],
+        // The long prompts' own first tokens are late as well.
+        accept: &["long-prompt-compute-bound"],
         strikes: Part::Prefill,
         needs: NOTHING,
         stage: Some(|base, _, random| {
@@ -176,7 +177,7 @@ pub(super) const FAULTS: &[DrawnFault] = &[
             let tokens = scene.base.prompt_taking(takes).min(28_000.0);
             let lengths = Lengths::Uniform((tokens * 0.85) as u32, (tokens * 1.15) as u32);
             let long = Class::plain(lengths, Lengths::Uniform(20, 80), 256);
-            let rate = (0.2 + 0.25 * strength) / (tokens * scene.base.engine.step.per_prompt_token.0);
+            let rate = (0.08 + 0.32 * strength) / (tokens * scene.base.engine.step.per_prompt_token.0);
             scene.add(&long, rate * f64::from(scene.base.replicas), 0.0..scene.end(), random);
         },
     },

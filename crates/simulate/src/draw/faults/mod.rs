@@ -69,6 +69,7 @@ const NOTHING: Needs = Needs { objective: false, client: false, card: false };
 const OBJECTIVE: Needs = Needs { objective: true, ..NOTHING };
 const CLIENT: Needs = Needs { client: true, ..NOTHING };
 const CARD: Needs = Needs { card: true, ..NOTHING };
+const OBJECTIVE_AND_CARD: Needs = Needs { objective: true, card: true, ..NOTHING };
 
 /// All of them.
 pub fn all() -> impl Iterator<Item = &'static DrawnFault> {
@@ -79,6 +80,11 @@ impl DrawnFault {
     /// Whether an answer (a cause of the catalogue) is the true one or as good.
     pub fn is_named_by(&self, cause: &str) -> bool {
         cause == self.cause || self.accept.contains(&cause)
+    }
+
+    /// Whether any load shows it, one that comes from a fixed number of clients included.
+    pub(crate) fn shows_in_any_load(&self) -> bool {
+        self.stage.is_none() && self.strikes != Part::Traffic
     }
 
     /// Whether it can be put on top of another one: the load need not be made for it.

@@ -18,7 +18,7 @@ pub(super) const FAULTS: &[DrawnFault] = &[
         strikes: Part::Path,
         needs: CLIENT,
         stage: None,
-        apply: |scene, strength, _| scene.setup.path.buffer = Some(Bytes(20_000.0 * strength)),
+        apply: |scene, strength, _| scene.setup.path.buffer = Some(Bytes(10_000.0 * strength)),
     },
     DrawnFault {
         name: "far-away",
@@ -28,7 +28,7 @@ pub(super) const FAULTS: &[DrawnFault] = &[
         strikes: Part::Path,
         needs: CLIENT,
         stage: None,
-        apply: |scene, strength, _| scene.setup.path.delay = Seconds(0.2 * strength),
+        apply: |scene, strength, _| scene.setup.path.delay = Seconds(0.1 * strength),
     },
     DrawnFault {
         name: "replica-imbalance",

@@ -2,7 +2,7 @@
 
 use intriage_case::{Ratio, Seconds};
 
-use super::{DrawnFault, NOTHING, OBJECTIVE, Part};
+use super::{DrawnFault, NOTHING, OBJECTIVE, OBJECTIVE_AND_CARD, Part};
 use crate::draw::base::between;
 use crate::draw::load::Shape;
 use crate::engine::WarmUp;
@@ -13,9 +13,10 @@ pub(super) const FAULTS: &[DrawnFault] = &[
         name: "long-prompts",
         what: "prompts so long that the card cannot compute one within the objective, at low traffic",
         cause: "long-prompt-compute-bound",
-        accept: &[],
+        // At any traffic worth watching they also stop the tokens of others.
+        accept: &["prefill-decode-interference"],
         strikes: Part::Prefill,
-        needs: OBJECTIVE,
+        needs: OBJECTIVE_AND_CARD,
         stage: Some(|base, strength, _| {
             base.engine.context_window = 131_072;
             base.window.length = Seconds(base.window.length.0.max(30.0));
@@ -35,7 +36,8 @@ pub(super) const FAULTS: &[DrawnFault] = &[
         cause: "prefix-cache-ineffective",
         accept: &[],
         strikes: Part::Prefill,
-        needs: NOTHING,
+        // The card computes what it is given at full speed: only who expects more misses the cache.
+        needs: OBJECTIVE,
         stage: Some(|base, strength, random| {
             let prefix_time = 0.05 + 0.09 * strength;
             let tokens = base.prompt_taking(prefix_time);
@@ -96,7 +98,7 @@ pub(super) const FAULTS: &[DrawnFault] = &[
         needs: NOTHING,
         stage: None,
         apply: |scene, strength, _| {
-            scene.setup.fleet.front.per_request = Seconds((0.5 + 0.6 * strength) / scene.base.rate());
+            scene.setup.fleet.front.per_request = Seconds((0.3 + 0.7 * strength) / scene.base.rate());
         },
     },
 ];

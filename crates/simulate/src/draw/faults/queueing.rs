@@ -66,6 +66,7 @@ pub(super) const FAULTS: &[DrawnFault] = &[
         strikes: Part::Prefill,
         needs: NOTHING,
         stage: Some(|base, _, random| {
+            base.shape = Shape::Steady { variation: 1.0 };
             base.prompt = base.prompt_taking(between(random, 0.1, 0.2));
             base.answer = between(random, 16.0, 40.0);
             base.prefill_share = 0.28;
@@ -103,9 +104,9 @@ pub(super) const FAULTS: &[DrawnFault] = &[
         accept: &[],
         strikes: Part::Traffic,
         needs: NOTHING,
-        stage: Some(roomy_cap),
+        stage: None,
         apply: |scene, strength, random| {
-            let size = (scene.base.running() * 6.0 * strength) as u32 + 8;
+            let size = (scene.base.running() * 5.0 * strength) as u32 + 4;
             let every = between(random, 6.0, 11.0);
             let mut at = scene.inside(0.0) + every * random.unit();
             while at < scene.end() {
@@ -123,7 +124,7 @@ pub(super) const FAULTS: &[DrawnFault] = &[
         needs: NOTHING,
         stage: None,
         apply: |scene, strength, random| {
-            let size = (scene.base.running() * 12.0 * strength) as u32 + 20;
+            let size = (scene.base.running() * 10.0 * strength) as u32 + 8;
             let at = scene.inside(between(random, 0.2, 0.6));
             scene.add_crowd(size, at, random);
         },
@@ -196,11 +197,6 @@ pub(super) const FAULTS: &[DrawnFault] = &[
         },
     },
 ];
-
-/// A cap that the base never reaches and a crowd does.
-fn roomy_cap(base: &mut Base, _: f64, _: &mut crate::random::Random) {
-    base.engine.max_sequences = (base.running() * 3.0) as u32 + 8;
-}
 
 /// Enough requests at once, of lengths alike enough, that the pool is filled by their number.
 pub(super) fn several_at_once(base: &mut Base) {

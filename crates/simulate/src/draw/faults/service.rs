@@ -2,7 +2,7 @@
 
 use intriage_case::Seconds;
 
-use super::{CLIENT, DrawnFault, NOTHING, Part};
+use super::{CARD, CLIENT, DrawnFault, NOTHING, OBJECTIVE, Part};
 use crate::draw::base::between;
 use crate::draw::load::Shape;
 use crate::request::Finish;
@@ -17,7 +17,7 @@ pub(super) const FAULTS: &[DrawnFault] = &[
         cause: "missing-stop-token-runaway",
         accept: &[],
         strikes: Part::Traffic,
-        needs: NOTHING,
+        needs: OBJECTIVE,
         stage: Some(|base, strength, _| {
             base.answer = base.answer.min(150.0);
             base.spread = 0.4;
@@ -43,7 +43,7 @@ pub(super) const FAULTS: &[DrawnFault] = &[
         }),
         apply: |scene, strength, random| {
             let too_long = Class::plain(Lengths::Uniform(4200, 6000), Lengths::Uniform(50, 150), 512);
-            scene.add(&too_long, scene.base.rate() * 0.15 * strength, 0.0..scene.end(), random);
+            scene.add(&too_long, scene.base.rate() * 0.08 * strength, 0.0..scene.end(), random);
         },
     },
     DrawnFault {
@@ -65,7 +65,7 @@ pub(super) const FAULTS: &[DrawnFault] = &[
         cause: "underbatched-low-throughput",
         accept: &[],
         strikes: Part::Server,
-        needs: NOTHING,
+        needs: CARD,
         stage: Some(|base, _, _| {
             base.batch = true;
             base.shape = Shape::Closed { think: 0.0 };
