@@ -132,7 +132,7 @@ fn learn_what_words_tell(e: &Evidence<'_>, symptoms: &mut Symptoms, cause: &Caus
     };
     // What clients and probes measured is told from a fair part on; what does not serve is told at once.
     let measured = !matches!(impact.on, ImpactOn::Availability | ImpactOn::Errors | ImpactOn::Measurement);
-    if measured && impact.share.get() < e.limit(Limit::WorthNaming) {
+    if measured && !e.observed.times.is_empty() && impact.share.get() < e.limit(Limit::WorthNaming) {
         return;
     }
     symptoms.learn(told, impact.share, &impact.says);

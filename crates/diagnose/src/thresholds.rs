@@ -186,7 +186,7 @@ thresholds! {
     TokenExcess "token_excess" 0.004 Seconds "time above the floor of a token that matters: small models are bound by their host and fast all the same" "own";
     StallShare "stall_share" 0.4 Ratio "share of a token's time that is stalls: below 0.3 in healthy recordings, above 0.4 in faulty ones" "own recordings";
     TornShare "torn_share" 0.6 Ratio "share of a token's time that is stalls and prompts together" "own recordings";
-    PublishedItl "published_itl" 0.1 Seconds "p95 of the gap between tokens of a chat service" "MLPerf Inference, conversational: 100 ms at p99";
+    PublishedItl "published_itl" 0.2 Seconds "p95 of the gap between tokens of a chat service, the loosest published" "MLPerf Inference, Llama-2-70B conversational: 200 ms at p99";
     AbortShare "abort_share" 0.05 Ratio "share of requests given up by their clients that hurts; one in fifty changes its mind" "own";
     FewestAborts "fewest_aborts" 3.0 Requests "fewest requests given up; fewer are a gauge that is a step old" "own";
     NearPowerLimit "near_power_limit" 0.85 Ratio "board power over its limit, mean over a load that comes and goes: the card slows down by design" "own; 0.29 at a locked clock, 0.99 under full load seen on one H200";
@@ -197,6 +197,8 @@ thresholds! {
     SlowerThanCalm "slower_than_calm" 1.5 Ratio "a stretch of the window over its calm part" "Splitwise: p90 within 1.5 times the uncontended token time";
     OthersCpu "others_cpu" 0.5 Count "CPUs that others than the server use from which they can be what it waits for" "own; a load generator on the same machine used 0.1 to 0.4";
     CostlyPrompt "costly_prompt" 1000.0 Tokens "computing so many takes a datacentre card a step or two of decoding" "own";
+    BatchOverFloor "batch_over_floor" 4.0 Ratio "ordinary step of a batch job over its floor: prompts in it cannot be told apart" "own; drawn batch jobs reach 3.5";
+    DraftsWasted "drafts_wasted" 0.15 Ratio "accepted over drafted tokens below which speculation costs more than it gives at any batch" "own; 1.6 times slower with none accepted on an H200";
     BeforeShare "before_share" 0.5 Ratio "share of the user's first-token time spent before the call" "catalogue (upstream-pipeline-latency)";
     ChangeChance "change_chance" 0.001 Ratio "probability by Student's t that a series changed its level by chance" "Apache Otava's default";
     ChangeSide "change_side" 5.0 Count "samples on each side of a change of level that is sure" "own; five and five differ by chance in 0.8 % of the cases by the exact Mann-Whitney test";

@@ -39,6 +39,12 @@ pub(super) fn parts(e: &Evidence<'_>) -> Vec<Symptom> {
                 Some(floor) => against_floor(e, itl, floor, &excess),
                 None => against_itself(e, itl, &excess),
             };
+            if !all.iter().any(|s| s.harm == Harm::Hurts)
+                && let Some(wasted) = wasted_drafts(e, itl)
+            {
+                all.retain(|s| s.aspect != wasted.aspect);
+                all.push(wasted);
+            }
             if !e.wants_throughput()
                 && !all.iter().any(|s| s.harm == Harm::Hurts)
                 && let Some(slower) = slower_tokens(e)
@@ -49,6 +55,20 @@ pub(super) fn parts(e: &Evidence<'_>) -> Vec<Symptom> {
             all
         }
     }
+}
+
+/// Drafts of which hardly any is accepted make every step longer for nothing.
+fn wasted_drafts(e: &Evidence<'_>, itl: f64) -> Option<Symptom> {
+    let (drafted, rounds) = (e.delta(Signal::SpecDraftTokens)?, e.delta(Signal::SpecDrafts)?);
+    let accepted = Ratio::of(e.delta(Signal::SpecAcceptedTokens)?, drafted)?;
+    let limit = Ratio(e.limit(Limit::DraftsWasted));
+    let deep = drafted >= e.limit(Limit::SpecDepth) * rounds && rounds >= e.limit(Limit::MeanSample);
+    (deep && accepted.get() < limit.get()).then(|| {
+        let says =
+            format!("a token every {}; of {drafted:.0} drafted tokens {accepted} are accepted", Seconds(itl));
+        let x = Excess { aspect: Aspect::DecodeStep, value: itl * e.limit(Limit::SegmentShare) };
+        Symptom { says: says.clone(), ..told(e, &x, true, Yardstick::Share, &says) }
+    })
 }
 
 /// Tokens that became slower inside the window without more load.
@@ -75,7 +95,7 @@ fn against_floor(e: &Evidence<'_>, itl: f64, floor: f64, excess: &[Excess]) -> V
     let batch = e.wants_throughput();
     // A batch job fills steps with prompts on purpose: only the step itself can be too slow.
     let (pace, times) = if batch {
-        (e.account.ordinary_step().unwrap_or(itl), e.limit(Limit::RoofBad))
+        (e.account.ordinary_step().unwrap_or(itl), e.limit(Limit::BatchOverFloor))
     } else {
         (itl, e.limit(Limit::TokenOverFloor))
     };

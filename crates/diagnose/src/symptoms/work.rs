@@ -38,7 +38,8 @@ pub(super) fn throughput(e: &Evidence<'_>) -> Symptom {
     let Some(running) = e.observed.series(Signal::RequestsRunning, None, None) else {
         return unseen("how many requests run is not shown");
     };
-    let Some(room) = room_for_requests(e) else { return unseen("how many requests could run is not stated") };
+    // Where no cap is stated: as many as make a step worth its weights.
+    let room = room_for_requests(e).unwrap_or(f64::INFINITY);
     let busy: Vec<f64> = e.busy().iter().filter_map(|&i| running.at(i)).collect();
     let mean = running.mean_at(e.busy()).unwrap_or(0.0);
     // A job that replaces every answer by the next request keeps its number; one that runs out of work does not.

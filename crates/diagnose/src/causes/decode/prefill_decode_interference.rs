@@ -115,6 +115,14 @@ fn judge(e: &Evidence<'_>) -> Judgement {
 /// Some gaps are many times the median, beyond what the buckets blur.
 fn gaps_are_uneven(e: &Evidence<'_>) -> Test {
     let Some(gaps) = e.histogram(Signal::LatencyItl) else { return unknown(e, Signal::LatencyItl) };
+    let part = |p: Option<crate::account::Part>| p.map_or(0.0, |p| p.value);
+    let slowed = part(e.account.interference) + part(e.account.stalls);
+    if let Some(share) = e.account.itl.and_then(|itl| Ratio::of(slowed, itl))
+        && share.get() >= e.limit(Limit::StallShare)
+    {
+        let says = format!("{share} of a token's time is prompts in its steps and stalls");
+        return Test::Holds(e.fact(Signal::LatencyItl, says, slowed));
+    }
     let (Some(median), Some(tail)) = (gaps.quantile(0.5), gaps.quantile(0.99)) else {
         return Test::Unknown(format!(
             "{} keeps no distribution of the gaps between tokens",

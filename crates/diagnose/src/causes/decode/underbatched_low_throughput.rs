@@ -73,9 +73,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         ))
         .at_most_likely(0.6);
     let running = e.mean_busy(Signal::RequestsRunning).unwrap_or(0.0);
-    let Some(room) = room_for_requests(e) else {
-        return w.conclude("", impact(Ratio(0.0)));
-    };
+    let room = room_for_requests(e).unwrap_or(e.limit(Limit::HeavyStep)).min(e.limit(Limit::HeavyStep));
     let unused = Ratio((1.0 - running / room).clamp(0.0, 1.0));
     let says = format!(
         "the job keeps {} in flight where about {room:.0} would fit, and nobody waits",
@@ -111,12 +109,8 @@ fn batch_is_empty(e: &Evidence<'_>) -> Test {
     let Some(running) = e.mean_busy(Signal::RequestsRunning) else {
         return unknown(e, Signal::RequestsRunning);
     };
-    let Some(room) = room_for_requests(e) else {
-        return Test::Unknown(format!(
-            "how many requests {} could run is not stated anywhere: give --engine-args or --log",
-            e.observed.engine_name()
-        ));
-    };
+    // Where no cap is stated: as many as make a step worth its weights.
+    let room = room_for_requests(e).unwrap_or(e.limit(Limit::HeavyStep)).min(e.limit(Limit::HeavyStep));
     let says = format!("{} running on average, room for about {room:.0}", Requests(running));
     Test::when(running <= e.limit(Limit::Underbatched) * room, e.fact(Signal::RequestsRunning, says, running))
 }

@@ -88,11 +88,18 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .requires(one_stands_still(e, &all, &hung))
         .requires(the_others_serve(e, &all, &hung))
         .explains(CAUSE.explains)
+        .explains(&["engine-stalled-not-admitting"])
         .conclude(says, impact)
 }
 
 fn is_hung(e: &Evidence<'_>, engine: &EngineView) -> bool {
-    engine.holds >= 1.0 && engine.still.get() >= e.limit(Limit::StallSeconds)
+    engine.holds >= 1.0 && engine.still.get() >= shortest_hang(e)
+}
+
+/// Beside others that go on, an engine hangs as soon as its silence is told as a standstill.
+fn shortest_hang(e: &Evidence<'_>) -> f64 {
+    let told = e.timeline.standstills().filter(|s| s.open).map(|s| s.seconds.get());
+    told.fold(e.limit(Limit::StallSeconds), f64::min)
 }
 
 fn one_stands_still(e: &Evidence<'_>, all: &[EngineView], hung: &[&EngineView]) -> Test {
@@ -112,8 +119,7 @@ fn the_others_serve(e: &Evidence<'_>, all: &[EngineView], hung: &[&EngineView]) 
     if all.is_empty() {
         return only_one(e);
     }
-    let serving =
-        all.iter().filter(|a| a.still.get() < e.limit(Limit::StallSeconds) && a.prompts > 0.0).count();
+    let serving = all.iter().filter(|a| a.still.get() < shortest_hang(e) && a.prompts > 0.0).count();
     let says = format!("{serving} of {} engines go on giving tokens", all.len());
     Test::when(
         serving > 0 && serving + hung.len() <= all.len(),
