@@ -62,7 +62,7 @@ struct Incident {
 enum Place {
     Primary,
     Named,
-    /// Told in a note that quotes the line: it is off, and costs nothing that can be seen.
+    /// Told in a note that quotes the line or names the cause: it is off, and nothing that it explains hurts.
     Noted,
     Not,
 }
@@ -153,7 +153,9 @@ impl Incident {
             Place::Primary => diagnosis.verdict.primary.cause.as_deref() == Some(&self.cause),
             Place::Named => is_named,
             Place::Noted => {
-                diagnosis.notes.iter().any(|note| self.log.iter().any(|line| note.contains(line.as_str())))
+                let quotes = |note: &String| self.log.iter().any(|line| note.contains(line.as_str()));
+                let names = |note: &String| note.starts_with(&format!("{} (", self.cause));
+                !is_named && diagnosis.notes.iter().any(|note| quotes(note) || names(note))
             }
             Place::Not => !is_named,
         };

@@ -7,7 +7,8 @@ use super::stated::{Stated, in_words, stated};
 use super::steady::longest_wait;
 use super::{Aspect, Harm, Symptom, Yardstick};
 use crate::account::Part;
-use crate::causes::through_lines;
+use crate::causes::{prefix_caching_is_off, through_lines};
+use crate::clients::Clients;
 use crate::evidence::Evidence;
 use crate::thresholds::Limit;
 use crate::timeline::{Event, EventKind};
@@ -218,17 +219,15 @@ fn slower_first_tokens(e: &Evidence<'_>, ttft: f64) -> Option<Symptom> {
 
 /// Prefix caching is off although prompts are long and of one length, as those with a common beginning are.
 fn cache_would_help(e: &Evidence<'_>, prefill: f64) -> bool {
-    if e.observed.config.switch(Setting::PrefixCaching) != Some(false)
-        || prefill < e.limit(Limit::AvoidablePrefill)
-    {
+    if !prefix_caching_is_off(e) || prefill < e.limit(Limit::AvoidablePrefill) {
         return false;
     }
     let Some(prompts) = e.histogram(Signal::TokensPromptEach) else { return false };
     let long = prompts.mean().is_some_and(|m| Tokens(m).get() >= e.limit(Limit::LongPrompt));
-    let alike = prompts
-        .quantile(0.1)
-        .zip(prompts.quantile(0.9))
-        .is_some_and(|(low, high)| high.estimate <= e.limit(Limit::OrdinaryPrompt) * low.estimate.max(1.0));
+    // Within one bucket an estimate is a guess: nothing shows that they differ.
+    let alike = prompts.quantile(0.1).zip(prompts.quantile(0.9)).is_some_and(|(low, high)| {
+        high.low <= low.low || high.estimate <= e.limit(Limit::OrdinaryPrompt) * low.estimate.max(1.0)
+    });
     long && alike
 }
 
@@ -274,11 +273,12 @@ fn by_objective(
         Stated::Open(result) => Some(Symptom::unseen(aspect, in_words(result)).costs(cost)),
         Stated::Missed(result) => {
             let all = [e.account.queue, e.account.prefill, e.account.frontend];
-            let values = all.map(|p| p.map_or(0.0, |p| p.value));
-            let most = values.iter().copied().fold(0.0, f64::max);
-            let sum: f64 = values.iter().sum();
+            let server: f64 = all.iter().map(|p| p.map_or(0.0, |p| p.value)).sum();
+            // What clients wait beyond the server is part of what they miss, and none of these parts.
+            let sum = server + e.clients.as_ref().map_or(0.0, Clients::later);
+            let most = all.iter().map(|p| p.map_or(0.0, |p| p.value)).fold(sum - server, f64::max);
             let large = value >= most || value >= e.limit(Limit::SegmentShare) * sum;
-            Some(judged(large, result))
+            Some(judged(large && value > 0.0, result))
         }
     }
 }

@@ -10,6 +10,8 @@ mod outside;
 mod service;
 mod stated;
 mod steady;
+#[cfg(test)]
+mod tests;
 mod token;
 mod work;
 
@@ -141,6 +143,7 @@ impl Symptoms {
         all.push(work::answer_lengths(e));
         all.push(work::gpu_clock(e));
         all.extend(outside::parts(e));
+        stated::blame_missed(e, &mut all);
         all.sort_by_key(|s: &Symptom| Aspect::ALL.iter().position(|a| *a == s.aspect));
         Self(all)
     }

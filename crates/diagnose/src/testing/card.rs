@@ -105,6 +105,12 @@ impl Card {
         self
     }
 
+    /// Draws this much while it works.
+    pub(crate) fn drawing(mut self, power: Watts) -> Self {
+        self.samples.iter_mut().for_each(|sample| sample.power = Some(power));
+        self
+    }
+
     /// Nothing runs.
     pub(crate) fn idle(mut self, mhz: f64) -> Self {
         self.stands.util = Some(Ratio(0.0));

@@ -6,6 +6,8 @@ mod long_prompt_compute_bound;
 mod prefill_chunk_budget_too_small;
 mod prefix_cache_ineffective;
 
+pub(crate) use prefix_cache_ineffective::is_switched_off as prefix_caching_is_off;
+
 use super::Cause;
 
 /// The causes of this class, in the order of the catalogue.

@@ -109,9 +109,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .explains(CAUSE.explains)
         .explains(if matches!(prompts_are_alike(e), Test::Holds(_)) { IN_COPIES } else { &[] });
     let prompt = Tokens(e.mean(Signal::TokensPromptEach).unwrap_or(0.0));
-    let off = e.observed.log.first(Meaning::PrefixCachingOff).is_some()
-        || e.observed.config.switch(Setting::PrefixCaching) == Some(false);
-    let why = if off { "prefix caching is off" } else { "cached prompts are lost" };
+    let why = if is_switched_off(e) { "prefix caching is off" } else { "cached prompts are lost" };
     let prompt = if prompt.get() > 0.0 { format!(" of about {prompt}") } else { String::new() };
     let says = format!("{why}, so every prompt{prompt} is computed from its first token");
     let impact = Impact {
@@ -126,6 +124,12 @@ fn judge(e: &Evidence<'_>) -> Judgement {
 /// Prompts with one beginning fill the pool with copies of it.
 const IN_COPIES: &[&str] =
     &["kv-capacity-limited-queue", "preemption-thrash", "offered-load-exceeds-capacity"];
+
+/// Whether a setting or the log says that no prompt is kept.
+pub(crate) fn is_switched_off(e: &Evidence<'_>) -> bool {
+    e.observed.log.first(Meaning::PrefixCachingOff).is_some()
+        || e.observed.config.switch(Setting::PrefixCaching) == Some(false)
+}
 
 fn is_lost_again_and_again(e: &Evidence<'_>) -> bool {
     let lost = e.observed.log.of_running(Meaning::PrefixLost);
