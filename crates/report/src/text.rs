@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use intriage_case::{Quantity, Ratio, Seconds};
-use intriage_diagnose::{Diagnosis, Finding, Outcome, Segment, SegmentOf, Status, find};
+use intriage_diagnose::{Diagnosis, Event, EventKind, Finding, Outcome, Segment, SegmentOf, Status, find};
 
 use crate::forecast::{Row, forecast};
 use crate::style::{BAD, BAR, GOOD, HEAD, QUIET, UNSURE, styled};
@@ -13,6 +13,8 @@ use crate::wrap::{WIDTH, hang_within, shorten};
 const SHOWN: usize = 3;
 /// Remedies shown.
 const REMEDIES: usize = 3;
+/// Kinds of events shown.
+const EVENTS: usize = 5;
 /// Columns of the headings at the left.
 const MARGIN: usize = 14;
 
@@ -25,7 +27,8 @@ pub fn text(d: &Diagnosis, columns: Option<usize>) -> String {
     page.account(d, SegmentOf::Ttft, "Time to first token");
     page.account(d, SegmentOf::Tpot, "Time per output token");
     page.objectives(d);
-    if let Some(primary) = d.findings.first() {
+    let named = d.findings.first().filter(|f| Some(&f.cause) == d.verdict.primary.cause.as_ref());
+    if let Some(primary) = named {
         page.evidence(primary);
         page.others(d);
         page.remedies(d);
@@ -85,12 +88,44 @@ impl Page {
         for line in hang_within(self.width, mark, &d.verdict.answer).lines() {
             self.line(styled(style, line));
         }
-        if let Some(first) = d.findings.first() {
-            let sure =
-                format!("{} · {}, {} sure", first.cause, outcome(first.outcome), Ratio(first.confidence));
-            self.line(format!("  {}", styled(QUIET, sure)));
+        let primary = &d.verdict.primary;
+        let named = d.findings.iter().find(|f| Some(&f.cause) == primary.cause.as_ref());
+        let mut parts = Vec::new();
+        parts.extend(
+            named.map(|f| {
+                format!("{} · {} (confidence {})", f.cause, outcome(f.outcome), Ratio(f.confidence))
+            }),
+        );
+        parts.extend(primary.segment.map(|segment| segment.to_string()));
+        parts.extend(primary.class.iter().chain(&primary.layer).cloned());
+        if !parts.is_empty() {
+            self.line(format!("  {}", styled(QUIET, parts.join(" · "))));
         }
         self.line("");
+        let near = d.verdict.candidates.iter().map(|c| format!("{}: {}", c.cause, c.lacks));
+        let near: Vec<String> = near.collect();
+        self.list("Nearest", near.iter().map(String::as_str));
+        let load = d.context.lines();
+        self.list("Load", load.iter().map(String::as_str));
+        self.events(d);
+        if !load.is_empty() || !near.is_empty() || !d.timeline.is_empty() {
+            self.line("");
+        }
+    }
+
+    /// What happened inside the window, the gravest first; what recurs often is counted.
+    fn events(&mut self, d: &Diagnosis) {
+        let mut events: Vec<&Event> = d.timeline.iter().filter(|e| e.kind != EventKind::Queue).collect();
+        events.sort_by_key(|e| (e.kind, e.start));
+        let mut shown: Vec<String> = Vec::new();
+        for kind in events.iter().map(|e| e.kind).collect::<std::collections::BTreeSet<_>>() {
+            let mut same = events.iter().filter(|e| e.kind == kind);
+            let longest = same.clone().max_by(|a, b| a.seconds.get().total_cmp(&b.seconds.get()));
+            let more = same.by_ref().count() - 1;
+            let again = if more > 0 { format!(" (and {more} more like it)") } else { String::new() };
+            shown.extend(longest.map(|e| format!("{}{again}", e.says)));
+        }
+        self.list("Events", shown.iter().map(String::as_str).take(EVENTS));
     }
 
     /// Parts of one whole as bars; parts under half a percent are left out. A range behind a bar says
@@ -102,7 +137,7 @@ impl Page {
         }
         let total: f64 = parts.iter().map(|s| s.value.value).sum();
         self.line(format!("  {} {} {}", styled(HEAD, title), Seconds(total), styled(QUIET, "(mean)")));
-        let bar_width = (self.width - 68) as f64;
+        let bar_width = self.width.saturating_sub(68) as f64;
         for part in parts.iter().filter(|s| s.share.is_some_and(|r| r.get() >= 0.005)) {
             let share = part.share.map_or(0.0, Ratio::get);
             let eighths = (share * bar_width.max(8.0) * 8.0).round() as usize;

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 pub use aspect::Aspect;
 pub(crate) use first_token::warm_up_cost;
+pub(crate) use service::{Lost, lost_requests};
 
 use crate::evidence::Evidence;
 

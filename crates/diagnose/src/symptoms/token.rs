@@ -62,7 +62,9 @@ fn wasted_drafts(e: &Evidence<'_>, itl: f64) -> Option<Symptom> {
     let (drafted, rounds) = (e.delta(Signal::SpecDraftTokens)?, e.delta(Signal::SpecDrafts)?);
     let accepted = Ratio::of(e.delta(Signal::SpecAcceptedTokens)?, drafted)?;
     let limit = Ratio(e.limit(Limit::DraftsWasted));
-    let deep = drafted >= e.limit(Limit::SpecDepth) * rounds && rounds >= e.limit(Limit::MeanSample);
+    let generated = e.delta(Signal::TokensGenerated).unwrap_or(0.0);
+    let often = rounds >= e.limit(Limit::MeanSample) && rounds >= e.limit(Limit::DraftsOften) * generated;
+    let deep = often && drafted >= e.limit(Limit::SpecDepth) * rounds;
     (deep && accepted.get() < limit.get()).then(|| {
         let says =
             format!("a token every {}; of {drafted:.0} drafted tokens {accepted} are accepted", Seconds(itl));

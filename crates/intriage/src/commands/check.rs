@@ -1,7 +1,7 @@
 //! `intriage check TARGET`: the main job.
 
 use intriage_case::{Case, Intent, Objective, Profile, layout};
-use intriage_diagnose::diagnose;
+use intriage_diagnose::judge;
 use intriage_engines::read;
 use intriage_observe::{Limits, read_log, redacted};
 use intriage_whatif::predict;
@@ -40,7 +40,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
     }
     // Before anything is judged: a secret must not get into an excerpt either.
     let case = redacted(case, &redactor);
-    let mut diagnosis = diagnose(&case, &thresholds);
+    let observed = read(&case);
+    let mut diagnosis = judge(&observed, &case, &thresholds);
     if let Some(model) = &args.model
         && !diagnosis.engine.models.is_empty()
         && !diagnosis.engine.models.contains(model)
@@ -49,7 +50,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
         return Err(Failure::Usage(format!("no model called {model:?} is served here; served: {served}")));
     }
     if !args.no_predict {
-        predict(&read(&case), &diagnosis).tell(&mut diagnosis);
+        predict(&observed, &diagnosis).tell(&mut diagnosis);
     }
     print::diagnosis(&diagnosis, args.format)?;
     if let Some(path) = &args.save {

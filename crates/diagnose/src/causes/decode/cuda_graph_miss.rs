@@ -103,7 +103,13 @@ fn card_is_busy(e: &Evidence<'_>) -> Test {
     let Some(busy) = e.observed.gpu.busy_share() else { return Test::Unknown("no GPU readings".into()) };
     let mut fact = e.derived(format!("some kernel runs {busy} of the time"), busy, "nvidia-smi dmon");
     fact.source = Source::Gpu { tool: e.observed.gpu.samples_source.clone() };
-    Test::when(busy.get() >= e.limit(Limit::GpuBusyLow), fact)
+    if busy.get() >= e.limit(Limit::GpuBusyHigh) {
+        return Test::Holds(fact);
+    }
+    if busy.get() < e.limit(Limit::GpuBusyLow) {
+        return Test::Fails(fact);
+    }
+    Test::Unknown(format!("{}: neither busy nor idle", fact.says))
 }
 
 /// The refutation says how busy the card is; without readings the cost is an estimate.

@@ -107,6 +107,14 @@ fn drafts_are_rejected(e: &Evidence<'_>, drafts: Option<&Drafts>) -> Test {
     if drafts.accepted.get() >= e.limit(Limit::SpecAccept) {
         return Test::Fails(fact);
     }
+    let generated = e.delta(Signal::TokensGenerated).unwrap_or(0.0);
+    if drafts.rounds < e.limit(Limit::DraftsOften) * generated {
+        return Test::Unknown(format!(
+            "{:.0} rounds of speculation for {} cost little even where their drafts are rejected",
+            drafts.rounds,
+            Tokens(generated)
+        ));
+    }
     if drafts.each < e.limit(Limit::SpecDepth) {
         return Test::Unknown(format!(
             "only {} are drafted per round, which costs little even where they are rejected",

@@ -1,6 +1,6 @@
 //! A clock between client and server cuts streams, or an idle connection is closed as it is used again.
 
-use intriage_case::{ClientRequest, Ratio, Seconds, Signal};
+use intriage_case::{ClientRequest, Ratio, Requests, Seconds, Signal};
 use intriage_engines::{Engine, Meaning};
 
 use super::between::seen;
@@ -8,7 +8,7 @@ use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
 use crate::lately::{death, lately};
-use crate::symptoms::Aspect;
+use crate::symptoms::{Aspect, Lost, lost_requests};
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -71,6 +71,9 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 
 fn judge(e: &Evidence<'_>) -> Judgement {
     let all = &e.observed.client;
+    if let (true, Some(lost)) = (all.is_empty(), lost_requests(e)) {
+        return given_up(e, &lost);
+    }
     let failed: Vec<&ClientRequest> = all.iter().filter(|r| is_failure(r)).collect();
     let share = Ratio::of(failed.len() as f64, all.len() as f64).unwrap_or(Ratio(0.0));
     let impact = Impact {
@@ -97,6 +100,35 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .and_then(|c| c.as_ref())
         .map_or(String::new(), |cut| format!("something on the way cuts requests after {}", cut.after));
     w.requires(one_duration(e, all, &failed, cut.as_ref())).conclude(says, impact)
+}
+
+/// Without a client's record: requests that got a first token and never ended. Something in front of the server, or its
+/// users, hangs up; a record of the clients tells which.
+fn given_up(e: &Evidence<'_>, lost: &Lost) -> Judgement {
+    let share = lost.share();
+    let says = format!(
+        "{} of {} were given up after their first token: a time-out on the way, or clients that leave",
+        Requests(lost.requests.round()),
+        Requests(lost.begun)
+    );
+    let many = lost.requests >= e.limit(Limit::FewestAborts) && share.get() > e.limit(Limit::AbortShare);
+    let impact = Impact {
+        on: ImpactOn::E2e,
+        share,
+        time: None,
+        says: format!("{share} of the requests are given up"),
+    };
+    let unknown = "no client's record of the requests was given (--client FILE): who hangs up, and after how long, is not known";
+    let w = Weighing::new()
+        .refuted_by(engine_died(e))
+        .supports(Test::Unknown(unknown.into()))
+        .at_most_likely(0.4);
+    let test = if many {
+        Test::Holds(e.fact(Signal::RequestsFinished, says.clone(), lost.requests))
+    } else {
+        Test::Unknown(unknown.into())
+    };
+    w.requires(test).conclude(says, impact)
 }
 
 /// Failed, and not refused on purpose; a client's time-out counts.
