@@ -117,25 +117,24 @@ fn explain(e: &Evidence<'_>, symptoms: &mut Symptoms) -> Causes {
 fn learn_what_words_tell(e: &Evidence<'_>, symptoms: &mut Symptoms, cause: &Cause, judgement: &Judgement) {
     let Some(impact) = &judgement.impact else { return };
     let can_hurt = |aspect: &&Aspect| cause.hurts.contains(aspect);
+    let outside = cause.hurts.iter().copied().find(|aspect| Aspect::OUTSIDE.contains(aspect));
     let told = match (impact.on, cause.class) {
-        (ImpactOn::Availability, _) => Aspect::Availability,
-        (ImpactOn::Errors, _) => Aspect::Errors,
-        (ImpactOn::Measurement, _) => Aspect::Measurement,
-        (_, Class::Network) if cause.hurts.contains(&Aspect::Network) => Aspect::Network,
-        (_, Class::Client) if cause.hurts.contains(&Aspect::Client) => Aspect::Client,
+        (ImpactOn::Availability, _) => Some(Aspect::Availability),
+        (ImpactOn::Errors, _) => Some(Aspect::Errors),
+        (ImpactOn::Measurement, _) => Some(Aspect::Measurement),
+        (_, Class::Network | Class::Client) if outside.is_some() => outside,
         // Where nobody scraped the server, the words of its log and of its machine are all there is.
-        (on, _) if e.observed.times.is_empty() => match felt_in(on).iter().find(can_hurt) {
-            Some(aspect) if symptoms.is_unseen(*aspect) => *aspect,
-            _ => return,
-        },
-        _ => return,
+        (on, _) if e.observed.times.is_empty() => {
+            felt_in(on).iter().find(can_hurt).copied().filter(|aspect| symptoms.is_unseen(*aspect))
+        }
+        _ => None,
     };
     // What clients and probes measured is told from a fair part on; what does not serve is told at once.
     let measured = !matches!(impact.on, ImpactOn::Availability | ImpactOn::Errors | ImpactOn::Measurement);
-    if measured && !e.observed.times.is_empty() && impact.share.get() < e.limit(Limit::WorthNaming) {
-        return;
+    let small = impact.share.get() < e.limit(Limit::WorthNaming);
+    if let Some(told) = told.filter(|_| !(measured && small && !e.observed.times.is_empty())) {
+        symptoms.learn(told, impact.share, &impact.says);
     }
-    symptoms.learn(told, impact.share, &impact.says);
 }
 
 /// Where an impact is felt, the likeliest aspect first.

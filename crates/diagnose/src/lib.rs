@@ -1,8 +1,9 @@
 //! From a case to a verdict: where the time went, why, and what to change.
 //!
 //! [`diagnose`] is a pure function: no I/O, no clock, no randomness. It accounts for the time first
-//! (`account`), then asks every cause of the [catalogue](causes) to weigh the evidence, then ranks
-//! what holds by the time it explains (`rank`).
+//! (`account`), then holds every aspect of the service against a yardstick (`symptoms`), then asks every cause
+//! of the [catalogue](causes) to weigh the evidence, then ranks those that explain what hurts (`rank`), and
+//! says it in one sentence (`verdict`).
 
 mod account;
 mod benign;

@@ -154,8 +154,8 @@ impl Incident {
             Place::Named => is_named,
             Place::Noted => {
                 let quotes = |note: &String| self.log.iter().any(|line| note.contains(line.as_str()));
-                let names = |note: &String| note.starts_with(&format!("{} (", self.cause));
-                !is_named && diagnosis.notes.iter().any(|note| quotes(note) || names(note))
+                let tells = |note: &String| note.starts_with(&format!("{} (", self.cause));
+                !is_named && diagnosis.notes.iter().any(|note| quotes(note) || tells(note))
             }
             Place::Not => !is_named,
         };

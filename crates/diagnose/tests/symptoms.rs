@@ -32,7 +32,7 @@ impl Default for Slo {
     }
 }
 
-const KINDS: [&str; 5] = ["h200", "lab", "made", "recordings", "unscored"];
+const KINDS: [&str; 4] = ["h200", "lab", "made", "recordings"];
 
 /// Every folder of recordings, judged as its truth asks, without an objective, and as a batch job.
 fn judged() -> Vec<(String, Diagnosis)> {
@@ -87,7 +87,7 @@ fn read(root: &Path, folder: &Path, case: &mut Case) {
         let name = path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
         if path.is_dir() {
             read(root, &path, case);
-        } else if !name.contains("truth") && !name.ends_with(".zip") {
+        } else if !name.contains("truth") {
             layout::add(case, &name, std::fs::read(&path).unwrap());
         }
     }

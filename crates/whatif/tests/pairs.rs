@@ -54,8 +54,7 @@ const PAIRS: &[Pair] = &[
 
 fn folder(name: &str) -> PathBuf {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
-    let both = ["h200", "unscored"].map(|folder| fixtures.join(folder).join(name));
-    both.into_iter().find(|path| path.is_dir()).unwrap_or_else(|| panic!("no recording {name}"))
+    fixtures.join("h200").join(name)
 }
 
 /// What a histogram of the server gained in the window.

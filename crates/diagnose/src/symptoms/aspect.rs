@@ -125,7 +125,9 @@ impl Aspect {
     pub const FIRST_TOKEN: &[Self] = &[Self::Queue, Self::Prefill, Self::FrontEnd];
     /// The parts of the time per token.
     pub const TOKEN: &[Self] = &[Self::DecodeStep, Self::Interference, Self::Stalls, Self::HostGap];
-    /// Both.
+    /// What lies between the server's tokens and whoever reads them.
+    pub const OUTSIDE: &[Self] = &[Self::Network, Self::Delivery, Self::Client];
+    /// The parts of both times, of the first token and of the others.
     pub const LATENCY: &[Self] = &[
         Self::Queue,
         Self::Prefill,

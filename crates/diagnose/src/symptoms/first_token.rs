@@ -150,9 +150,9 @@ fn prefill(e: &Evidence<'_>) -> Symptom {
         .and_then(|h| h.quantile(0.95))
         .is_some_and(|b| b.surely_above(published));
     let slow_anywhere = ttft >= e.limit(Limit::LongestTtft);
-    let on_cpu = e.observed.config.text(Setting::Device) == Some("cpu");
-    let on_gpu = !on_cpu && e.observed.config.text(Setting::Device).is_some();
-    if large && ((late && on_gpu) || slow_anywhere) {
+    let device = e.observed.config.text(Setting::Device);
+    let (on_cpu, has_gpu) = (device == Some("cpu"), device.is_some_and(|d| d != "cpu"));
+    if large && ((late && has_gpu) || slow_anywhere) {
         let limit = if slow_anywhere { e.limit(Limit::LongestTtft) } else { published };
         return judged(true, Yardstick::Published, limit, says);
     }
@@ -169,7 +169,7 @@ fn prefill(e: &Evidence<'_>) -> Symptom {
         let says = format!("{says}; computing the prompt alone takes at least {}", Seconds(floor));
         return judged(own > limit, Yardstick::Floor, limit, says);
     }
-    if on_cpu || on_gpu {
+    if device.is_some() {
         let limit = if on_cpu { e.limit(Limit::LongestTtft) } else { published };
         return judged(false, Yardstick::Published, limit, says);
     }

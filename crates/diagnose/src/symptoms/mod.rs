@@ -134,7 +134,7 @@ impl Symptoms {
     /// Judges every aspect.
     pub(crate) fn of(e: &Evidence<'_>) -> Self {
         let mut all = Vec::new();
-        all.extend(service::availability(e));
+        all.push(service::availability(e));
         all.push(service::errors(e));
         all.push(service::aborts(e));
         all.extend(first_token::parts(e));

@@ -8,21 +8,19 @@ use crate::evidence::Evidence;
 use crate::thresholds::Limit;
 
 /// Tokens came all through the window, or a standstill inside it.
-pub(super) fn availability(e: &Evidence<'_>) -> Option<Symptom> {
+pub(super) fn availability(e: &Evidence<'_>) -> Symptom {
     if e.observed.times.is_empty() {
-        return Some(Symptom::unseen(Aspect::Availability, "the server was not asked, or did not answer"));
+        return Symptom::unseen(Aspect::Availability, "the server was not asked, or did not answer");
     }
     if let Some(still) = e.timeline.standstills().max_by(|a, b| a.seconds.get().total_cmp(&b.seconds.get())) {
         let window = e.elapsed().get().max(f64::MIN_POSITIVE);
-        return Some(
-            Symptom::new(Aspect::Availability, Harm::Hurts, Yardstick::CalmPart, still.says.clone())
-                .costs(Ratio(still.seconds.get() / window))
-                .during(still.start, still.end()),
-        );
+        return Symptom::new(Aspect::Availability, Harm::Hurts, Yardstick::CalmPart, still.says.clone())
+            .costs(Ratio(still.seconds.get() / window))
+            .during(still.start, still.end());
     }
     let moved = e.delta(Signal::TokensGenerated).is_none_or(|n| n > 0.0);
     let says = if moved { "tokens came all through the window" } else { "no token was asked for" };
-    Some(Symptom::new(Aspect::Availability, Harm::Fine, Yardstick::CalmPart, says))
+    Symptom::new(Aspect::Availability, Harm::Fine, Yardstick::CalmPart, says)
 }
 
 /// Share of the clients' requests that failed, where clients kept a record; a single one proves nothing.
@@ -109,6 +107,6 @@ pub(crate) fn lost_requests(e: &Evidence<'_>) -> Option<Lost> {
     // A request thrown back waits, and has had its first token.
     let thrown_back = e.delta(Signal::RequestsPreempted).filter(|n| *n > 0.0);
     let back = thrown_back.and_then(|_| waiting?.last()).unwrap_or(0.0);
-    let lost = begun - (ended - given_up) - (last - first).max(-first) - back - first;
-    Some(Lost { requests: lost.max(given_up).max(0.0), begun })
+    let missing = begun - (ended - given_up) - (last - first).max(-first) - back - first;
+    Some(Lost { requests: missing.max(given_up).max(0.0), begun })
 }

@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use intriage_case::{Case, ClientRequest, Objective, Profile, Seconds, Target, layout};
-use intriage_diagnose::{Diagnosis, Thresholds, diagnose};
+use intriage_diagnose::{Diagnosis, Thresholds, judge};
 use intriage_engines::read;
 use intriage_observe::{Access, Address, Limits, now};
 use intriage_simulate::faults::{self, Fault};
@@ -37,8 +37,9 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Outcome, Failure> {
     let mut case = if args.instant { rehearsed(&setup, seed) } else { watched(&setup, seed)? };
     case.target = Target { name: "demo".into() };
     state_intent(&mut case, &setup)?;
-    let mut diagnosis = diagnose(&case, &Thresholds::default());
-    predict(&read(&case), &diagnosis).tell(&mut diagnosis);
+    let observed = read(&case);
+    let mut diagnosis = judge(&observed, &case, &Thresholds::default());
+    predict(&observed, &diagnosis).tell(&mut diagnosis);
     let truth = Truth::of(fault, seed, &diagnosis);
     let watched_for = diagnosis.window.seconds.0;
     let stopped = watched_for < WINDOW.length.0 / 2.0;

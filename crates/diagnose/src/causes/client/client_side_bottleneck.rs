@@ -15,7 +15,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "client-side-bottleneck",
     class: Class::Client,
     layer: Layer::Application,
-    hurts: &[Aspect::Throughput, Aspect::Network, Aspect::Delivery, Aspect::Client],
+    hurts: &[Aspect::Client, Aspect::Throughput, Aspect::Network, Aspect::Delivery],
     summary: "The load generator or the consumer is the limit: its event loop is full, its pool too small, or it reads too slowly.",
     symptoms: &[
         "measured times grow with the client's concurrency, the server's do not",

@@ -169,7 +169,7 @@ mod tests {
 
     use super::CAUSE;
     use crate::diagnosis::Outcome;
-    use crate::testing::Given;
+    use crate::testing::{Given, Place};
 
     /// A full server; every n-th request is a repeat.
     fn full(nth: usize) -> Given {
@@ -185,6 +185,7 @@ mod tests {
 
     #[test]
     fn a_fourth_of_repeats_at_a_full_server_is_a_storm() {
+        assert_eq!(full(4).place_of(&CAUSE), Place::First);
         let j = full(4).judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
         assert!(j.says.starts_with("25 % of the requests repeat"), "{}", j.says);

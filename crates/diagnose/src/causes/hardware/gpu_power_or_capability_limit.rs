@@ -161,7 +161,7 @@ fn unheld(e: &Evidence<'_>, cards: &[Working<'_>]) -> Test {
             |reasons| card.load.held_by(reasons).is_some_and(|s| s.get() > e.limit(Limit::ClockEvent));
         let by_design = often(ClockReasons::THERMAL) || own_limit && often(ClockReasons::POWER_CAP);
         let telling = by_design || card.load.power.is_some() && card.load.util.is_some();
-        if !fast && !(explained && telling) {
+        if !(fast || explained && telling) {
             return Test::Unknown(format!(
                 "{name} runs below its clock, and no tool said whether a setting or the power supply holds it (nvidia-smi -q -d PERFORMANCE does)"
             ));

@@ -19,7 +19,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "weights-leave-no-kv",
     class: Class::Memory,
     layer: Layer::Memory,
-    hurts: &[Aspect::Availability, Aspect::Queue],
+    hurts: &[Aspect::Availability, Aspect::Queue, Aspect::Preemption],
     summary: "Weights, graphs and workspace take so much GPU memory that the KV pool holds one or two full-length requests, or the server does not start.",
     symptoms: &[
         "the start ends with a complaint about cache blocks or the longest sequence",

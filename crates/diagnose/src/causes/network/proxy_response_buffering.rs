@@ -14,7 +14,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "proxy-response-buffering",
     class: Class::Network,
     layer: Layer::Network,
-    hurts: &[Aspect::Network, Aspect::Delivery],
+    hurts: &[Aspect::Delivery, Aspect::Network],
     summary: "A proxy, a gateway or the client's own library holds the stream back and lets tokens through in bursts, or all at the end.",
     symptoms: &[
         "users see nothing for a while and then a block of text",

@@ -25,7 +25,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     confirmed_by: &[
         "steps of a prompt times the length of a step come to the prefill time",
         "the token budget is small for a GPU",
-        "nobody waits and the token pace is even",
+        "the token pace is even",
     ],
     refuted_by: &[
         "the prompt fits into one or two steps",

@@ -14,7 +14,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "deferred-admission-stall",
     class: Class::Queueing,
     layer: Layer::Configuration,
-    hurts: &[Aspect::Queue],
+    hurts: &[Aspect::Queue, Aspect::Prefill, Aspect::FrontEnd],
     summary: "Requests wait for something other than room in the engine: an adapter slot, a grammar being compiled, or KV data from elsewhere.",
     symptoms: &[
         "requests wait while sequence slots and KV pool are free",
@@ -23,7 +23,6 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     confirmed_by: &[
         "the engine itself calls most of the waiting requests deferred",
         "more adapters are asked for than fit, grammars take long to compile, or KV transfers are slow",
-        "the wait is felt in the time to first token",
     ],
     refuted_by: &["most requests wait for room", "the KV pool is full", "nobody waits"],
     look_alikes: &[
@@ -163,7 +162,7 @@ mod tests {
 
     use super::CAUSE;
     use crate::diagnosis::Outcome;
-    use crate::testing::Given;
+    use crate::testing::{Given, Place};
 
     /// Scenario F07: 22 of 24 wait for one of four adapter slots; pool and cap are far away.
     fn adapters() -> Given {
@@ -183,6 +182,7 @@ mod tests {
 
     #[test]
     fn more_adapters_than_slots_are_the_cause() {
+        assert_eq!(adapters().place_of(&CAUSE), Place::First);
         let j = adapters().judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
         assert!(j.says.contains("adapter slot"), "{}", j.says);
@@ -191,14 +191,16 @@ mod tests {
     /// Scenario F08: nine in the grammar queue, 3.4 s to compile, the pool is a third full.
     #[test]
     fn a_new_schema_with_every_request_is_the_cause() {
-        let j = Given::engine(Engine::Sglang, "0.5.9")
+        let given = Given::engine(Engine::Sglang, "0.5.9")
             .gauge(RequestsRunning, 12.0)
             .gauge(RequestsWaiting, 1.0)
             .gauge(RequestsWaitingDeferred, 9.0)
             .gauge(KvUsage, 0.3)
             .observed(LatencyTtft, &[(3.6, 200.0)])
-            .observed(GrammarCompile, &[(3.4, 200.0)])
-            .judge(&CAUSE);
+            .observed(GrammarCompile, &[(3.4, 200.0)]);
+        // The engine keeps its grammars out of the queue: only the first token shows them.
+        assert_eq!(given.clone().objective("ttft.p95=1s").place_of(&CAUSE), Place::First);
+        let j = given.judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
         assert!(j.says.contains("grammar"), "{}", j.says);
     }

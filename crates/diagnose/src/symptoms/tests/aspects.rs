@@ -5,7 +5,7 @@ use intriage_case::Watts;
 use intriage_case::gpu::ClockReasons;
 
 use super::{symptom, told, well, well_somewhere};
-use crate::symptoms::{Aspect, Harm, Yardstick};
+use crate::symptoms::{Aspect, Harm, Symptoms, Yardstick};
 use crate::testing::{Card, Given};
 
 /// What hurts by this yardstick, what is fine, and what shows nothing of it.
@@ -21,8 +21,7 @@ fn judged(aspect: Aspect, by: Yardstick, hurts: &Given, fine: &Given, unseen: &G
 
 #[test]
 fn a_server_that_is_well_has_no_part_that_hurts() {
-    for aspect in Aspect::ALL.iter().filter(|a| **a != Aspect::Measurement) {
-        let seen = symptom(&well(), *aspect);
+    for seen in well().with_evidence(|e| Symptoms::of(e).0) {
         assert_ne!(seen.harm, Harm::Hurts, "{seen:#?}");
     }
 }

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use intriage_case::{Case, ClientRequest, Intent, Millis, Seconds, Signal, Tokens};
-use intriage_diagnose::{Diagnosis, Thresholds, diagnose};
+use intriage_diagnose::{Diagnosis, Thresholds, judge};
 use intriage_engines::host::{Role, ServingProcess};
 use intriage_engines::{Observed, read};
 use intriage_load::Observer;
@@ -209,7 +209,8 @@ pub(super) fn judge(
     if !args.goals.check {
         return Ok(None);
     }
-    let mut diagnosis = diagnose(&case, &Thresholds::default());
-    predict(&read(&case), &diagnosis).tell(&mut diagnosis);
+    let observed = read(&case);
+    let mut diagnosis = judge(&observed, &case, &Thresholds::default());
+    predict(&observed, &diagnosis).tell(&mut diagnosis);
     Ok(Some(diagnosis))
 }
