@@ -286,6 +286,17 @@ fn a_hung_engine_keeps_its_requests_and_the_server_still_answers() {
 }
 
 #[test]
+fn a_paused_engine_goes_on_where_it_stopped() {
+    let pause = Mishap::Pause { after: Seconds(0.1), lasting: Seconds(0.6) };
+    let site = serve_with(fleet(), Some(pause));
+    let body = json!({"prompt": "x", "max_tokens": 300, "ignore_eos": true});
+    let reply = site.post(COMPLETE, &body);
+    assert_eq!((reply.status, reply.json()["usage"]["completion_tokens"].as_u64()), (200, Some(300)));
+    // 300 steps of 2 ms take 0.6 s by themselves.
+    assert!(site.metric("vllm:e2e_request_latency_seconds_sum", "") >= 1.1);
+}
+
+#[test]
 fn adapters_are_models_of_their_own() {
     let site = serve_config(|config| config.adapters = 2);
     let status = |model: &str| site.post(COMPLETE, &json!({"model": model, "prompt": "x"})).status;

@@ -124,31 +124,31 @@ pub(super) fn text(c: &Calibration) -> String {
     let brier = c.brier.map_or("-".to_owned(), |b| format!("{b:.3}"));
     let mut out = format!("\n{} verdicts name a cause; Brier score {brier}\n", c.stated);
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "\n{:<28}{:>6}{:>12}{:>8}{:>9}", "confidence", "n", "stated", "right", "gap");
+    let _ = writeln!(out, "\n{:<34}{:>6}{:>12}{:>8}{:>9}", "confidence", "n", "stated", "right", "gap");
     for bin in &c.bins {
         let name = format!("{:.1} to {:.1}", bin.from, bin.from + 0.1);
         let gap = format!("{:+.1}", (bin.confidence - bin.right) * 100.0);
         let _ = writeln!(
             out,
-            "{name:<28}{:>6}{:>12}{:>8}{gap:>9}",
+            "{name:<34}{:>6}{:>12}{:>8}{gap:>9}",
             bin.stated,
             percent(bin.confidence),
             percent(bin.right)
         );
     }
-    let _ = writeln!(out, "\n{:<28}{:>6}{:>12}", "least sure withheld", "kept", "wrong");
+    let _ = writeln!(out, "\n{:<34}{:>6}{:>12}", "least sure withheld", "kept", "wrong");
     for row in &c.coverage {
-        let _ = writeln!(out, "{:<28}{:>6}{:>12}", percent(row.withheld), row.kept, percent(row.error));
+        let _ = writeln!(out, "{:<34}{:>6}{:>12}", percent(row.withheld), row.kept, percent(row.error));
     }
     let _ = writeln!(
         out,
-        "\n{:<28}{:>6}{:>12}{:>8}{:>9}",
+        "\n{:<34}{:>6}{:>12}{:>8}{:>9}",
         "class of the named cause", "n", "stated", "right", "Brier"
     );
     for row in &c.classes {
         let _ = writeln!(
             out,
-            "{:<28}{:>6}{:>12}{:>8}{:>9.3}",
+            "{:<34}{:>6}{:>12}{:>8}{:>9.3}",
             row.class,
             row.stated,
             percent(row.confidence),

@@ -96,7 +96,7 @@ pub(super) fn text(report: &DrawReport) -> String {
 
 fn head(by: &str) -> String {
     format!(
-        "\n{by:<28}{:>6}{:>9}{:>9}{:>9}{:>8}{:>8}{:>7}{:>8}{:>9}\n",
+        "\n{by:<34}{:>6}{:>9}{:>9}{:>9}{:>8}{:>8}{:>7}{:>8}{:>9}\n",
         "hurt", "healthy", "finding", "cannot", "top-1", "top-3", "calm", "alarms", "cannot"
     )
 }
@@ -106,7 +106,7 @@ fn line(name: &str, s: Score) -> String {
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "{name:<28}{:>6}{:>9}{:>9}{:>9}{:>8}{:>8}{:>7}{:>8}{:>9}",
+        "{name:<34}{:>6}{:>9}{:>9}{:>9}{:>8}{:>8}{:>7}{:>8}{:>9}",
         s.hurt,
         share(s.healthy, s.hurt),
         share(s.finding, s.hurt),
