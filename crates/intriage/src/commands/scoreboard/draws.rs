@@ -8,7 +8,7 @@ use intriage_case::{Case, Objective, Profile, Target, file, layout};
 use intriage_diagnose::{Diagnosis, Thresholds, diagnose, find};
 use intriage_report::{DrawRow, FaultOf, Truth, draw_report, draws_json, draws_text};
 use intriage_simulate::Draw;
-use intriage_simulate::draw::{Figures, Stated};
+use intriage_simulate::draw::{Figures, Ratios, Stated};
 use serde_json::json;
 
 use super::super::print;
@@ -167,7 +167,11 @@ fn row(
     let (harmed, harm) = ratios.worst();
     let mut truth = Truth::of(harm);
     // The honest price of what is asked hurts only those who expected more.
-    if truth == Truth::Hurt && draw.is_honest_price() && !objectives.iter().any(|stated| stated.missed) {
+    let missed = objectives.iter().any(|stated| stated.missed);
+    if truth == Truth::Hurt
+        && !missed
+        && (draw.is_honest_price() || is_borne(objectives, &ratios, figures, control))
+    {
         truth = Truth::Between;
     }
     let first = draw.faults.first().map(|(fault, _)| *fault);
@@ -196,6 +200,29 @@ fn row(
             .map(|finding| finding.cause.clone())
             .collect(),
     }
+}
+
+/// Least change of a time that anybody notices, in seconds: of a first token or a whole answer, and of a token.
+const NOTICED: (f64, f64) = (0.05, 0.003);
+
+/// Whether users bear all that became twice as bad: they stated what they want of that figure and get it, or nobody
+/// notices the difference.
+fn is_borne(objectives: &[Stated], ratios: &Ratios, figures: &Figures, control: &Figures) -> bool {
+    let stated =
+        |names: &[&str]| objectives.iter().any(|o| names.iter().any(|name| o.text.starts_with(name)));
+    let twice = ratios.named().into_iter().filter(|(_, ratio)| ratio.is_some_and(|r| r >= 2.0));
+    twice.into_iter().all(|(name, _)| {
+        let more =
+            figures.named(name).zip(control.named(name)).map_or(f64::INFINITY, |(now, then)| now - then);
+        match name {
+            "ttft_p50" | "ttft_p95" => stated(&["ttft"]) || more < NOTICED.0,
+            "tpot_p50" | "tpot_p95" => stated(&["itl", "tpot"]) || more < NOTICED.1,
+            "e2e_p95" => {
+                stated(&["e2e"]) || (stated(&["ttft"]) && stated(&["itl", "tpot"])) || more < NOTICED.0
+            }
+            _ => false,
+        }
+    })
 }
 
 fn faults(draw: &Draw, harm: f64, control: &Figures) -> Vec<FaultOf> {
