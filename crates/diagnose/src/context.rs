@@ -204,7 +204,7 @@ mod tests {
             lines[0]
         );
         assert!(lines[0].contains("running (most 8)"), "{}", lines[0]);
-        assert!(lines[1].starts_with("TTFT 70.0 ms on average, p95 60.0 ms to 80.0 ms"), "{}", lines[1]);
+        assert!(lines[1].starts_with("TTFT 70.0 ms on average, p95 50.0 ms to 75.0 ms"), "{}", lines[1]);
         assert!(lines[1].contains("KV peak 50 %"), "{}", lines[1]);
     }
 

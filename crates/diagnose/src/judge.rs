@@ -21,11 +21,11 @@ use crate::weighing::Judgement;
 
 /// Diagnoses a case. The same case and thresholds give the same answer on any machine.
 pub fn diagnose(case: &Case, thresholds: &Thresholds) -> Diagnosis {
-    judge(&read(case), case, thresholds)
+    diagnose_observed(&read(case), case, thresholds)
 }
 
 /// Diagnoses a case that was read before: account, symptoms, causes, rank, verdict.
-pub fn judge(observed: &Observed, case: &Case, thresholds: &Thresholds) -> Diagnosis {
+pub fn diagnose_observed(observed: &Observed, case: &Case, thresholds: &Thresholds) -> Diagnosis {
     let e = Evidence::new(observed, &case.intent, thresholds);
     let mut symptoms = Symptoms::of(&e);
     let causes = explain(&e, &mut symptoms);

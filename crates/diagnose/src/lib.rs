@@ -47,7 +47,7 @@ pub use diagnosis::{
 pub use difference::{Area, DIFFERENCE_SCHEMA, Difference, Row, Side, Weight, difference};
 pub use evidence::Evidence;
 pub use health::{Check, HEALTH_SCHEMA, Health, State, health};
-pub use judge::{diagnose, judge};
+pub use judge::{diagnose, diagnose_observed};
 pub use prediction::{Estimate, Fit, Foreseen, Prediction, Times};
 pub use symptoms::{Aspect, Harm, Symptom, Yardstick};
 pub use thresholds::{Limit, ThresholdError, Thresholds};

@@ -106,12 +106,21 @@ pub fn open(path: &Path) -> Result<Case, OpenError> {
     Ok(look_into(path)?.case)
 }
 
+/// A recording kept as a case file beside its truth: many small files packed into one.
+const PACKED: &str = "recording.case";
+
 /// Opens a folder of recordings, a case file or a log, and tells what else is in it.
 pub fn look_into(path: &Path) -> Result<Found, OpenError> {
     let kind = fs::metadata(path).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => OpenError::Missing(path.to_owned()),
         _ => io(path, &e),
     })?;
+    let packed = path.join(PACKED);
+    if kind.is_dir() && packed.is_file() {
+        let mut found = look_into(&packed)?;
+        found.case.target = Target { name: name_of(path) };
+        return Ok(found);
+    }
     if kind.is_dir() {
         return folder(path);
     }

@@ -1,7 +1,7 @@
 //! `intriage check TARGET`: the main job.
 
 use intriage_case::{Case, Intent, Objective, Profile, layout};
-use intriage_diagnose::judge;
+use intriage_diagnose::diagnose_observed;
 use intriage_engines::read;
 use intriage_observe::{Limits, read_log, redacted};
 use intriage_whatif::predict;
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
     // Before anything is judged: a secret must not get into an excerpt either.
     let case = redacted(case, &redactor);
     let observed = read(&case);
-    let mut diagnosis = judge(&observed, &case, &thresholds);
+    let mut diagnosis = diagnose_observed(&observed, &case, &thresholds);
     if let Some(model) = &args.model
         && !diagnosis.engine.models.is_empty()
         && !diagnosis.engine.models.contains(model)

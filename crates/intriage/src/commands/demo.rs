@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use intriage_case::{Case, ClientRequest, Objective, Profile, Seconds, Target, layout};
-use intriage_diagnose::{Diagnosis, Thresholds, judge};
+use intriage_diagnose::{Diagnosis, Thresholds, diagnose_observed};
 use intriage_engines::read;
 use intriage_observe::{Access, Address, Limits, now};
 use intriage_simulate::faults::{self, Fault};
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Outcome, Failure> {
     case.target = Target { name: "demo".into() };
     state_intent(&mut case, &setup)?;
     let observed = read(&case);
-    let mut diagnosis = judge(&observed, &case, &Thresholds::default());
+    let mut diagnosis = diagnose_observed(&observed, &case, &Thresholds::default());
     predict(&observed, &diagnosis).tell(&mut diagnosis);
     let truth = Truth::of(fault, seed, &diagnosis);
     let watched_for = diagnosis.window.seconds.0;

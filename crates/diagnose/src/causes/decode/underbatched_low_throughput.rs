@@ -178,12 +178,13 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_cap_leaves_it_open() {
+    fn an_unknown_cap_is_taken_for_a_batch_worth_its_weights() {
         let j = Given::vllm("0.28.0")
             .gauge(RequestsRunning, 8.0)
             .gauge(RequestsWaiting, 0.0)
             .batch()
             .judge(&CAUSE);
-        assert_eq!(j.outcome, Outcome::CannotTell, "{j:#?}");
+        assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+        assert!(j.says.contains("about 256 would fit"), "{}", j.says);
     }
 }

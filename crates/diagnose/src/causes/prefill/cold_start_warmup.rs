@@ -144,12 +144,12 @@ fn warmed_up(e: &Evidence<'_>, event: &Event) -> Judgement {
             Seconds(lost)
         ),
     };
-    Weighing::new()
-        .requires(Test::Holds(fact))
-        .supports(young)
-        .explains(&also)
-        .at_most_likely(0.7)
-        .conclude(event.says.clone(), impact)
+    // Slow first answers of an old process have another reason; an unknown age leaves it open.
+    let w = match young {
+        old @ Test::Fails(_) => Weighing::new().requires(old),
+        known => Weighing::new().supports(known),
+    };
+    w.requires(Test::Holds(fact)).explains(&also).at_most_likely(0.7).conclude(event.says.clone(), impact)
 }
 
 /// In the second half of the window the mean gap between tokens is far below that of the first.

@@ -133,7 +133,7 @@ fn the_front_end_has_what_queue_prefill_and_a_step_leave() {
 fn a_step_hurts_by_what_the_card_needs_for_it() {
     let slow = well().observed(LatencyItl, &[(0.05, 100_000.0)]);
     judged(Aspect::DecodeStep, Yardstick::Floor, &slow, &well(), &well_somewhere());
-    let unknown_card = well_somewhere().on_gpu().observed(LatencyItl, &[(0.2, 100_000.0)]);
+    let unknown_card = well_somewhere().on_gpu().observed(LatencyItl, &[(0.3, 100_000.0)]);
     assert_eq!(symptom(&unknown_card, Aspect::DecodeStep).yardstick, Some(Yardstick::Published));
     assert_eq!(symptom(&unknown_card, Aspect::DecodeStep).harm, Harm::Hurts);
 }

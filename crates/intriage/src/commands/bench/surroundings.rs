@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use intriage_case::{Case, ClientRequest, Intent, Millis, Seconds, Signal, Tokens};
-use intriage_diagnose::{Diagnosis, Thresholds, judge};
+use intriage_diagnose::{Diagnosis, Thresholds, diagnose_observed};
 use intriage_engines::host::{Role, ServingProcess};
 use intriage_engines::{Observed, read};
 use intriage_load::Observer;
@@ -210,7 +210,7 @@ pub(super) fn judge(
         return Ok(None);
     }
     let observed = read(&case);
-    let mut diagnosis = judge(&observed, &case, &Thresholds::default());
+    let mut diagnosis = diagnose_observed(&observed, &case, &Thresholds::default());
     predict(&observed, &diagnosis).tell(&mut diagnosis);
     Ok(Some(diagnosis))
 }
