@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use intriage_case::{Case, Profile, Target, layout};
 use intriage_diagnose::{
-    Aspect, Diagnosis, Harm, Outcome, Status, Symptom, Thresholds, Yardstick, find, judge,
+    Aspect, Diagnosis, Harm, Outcome, Status, Symptom, Thresholds, Yardstick, diagnose_observed, find,
 };
 use serde::Deserialize;
 
@@ -60,7 +60,7 @@ fn judged() -> Vec<(String, Diagnosis)> {
         };
         let observed = intriage_engines::read(&case);
         let mut ask = |how: &str, case: &Case| {
-            all.push((format!("{name}, {how}"), judge(&observed, case, &Thresholds::default())));
+            all.push((format!("{name}, {how}"), diagnose_observed(&observed, case, &Thresholds::default())));
         };
         ask("as its truth asks", &case);
         case.intent.objectives.clear();
