@@ -63,7 +63,9 @@ fn wasted_drafts(e: &Evidence<'_>, itl: f64) -> Option<Symptom> {
     let accepted = Ratio::of(e.delta(Signal::SpecAcceptedTokens)?, drafted)?;
     let limit = Ratio(e.limit(Limit::DraftsWasted));
     let generated = e.delta(Signal::TokensGenerated).unwrap_or(0.0);
-    let often = rounds >= e.limit(Limit::MeanSample) && rounds >= e.limit(Limit::DraftsOften) * generated;
+    // A round gives its accepted drafts and one token more.
+    let spoken = rounds + drafted * accepted.get();
+    let often = rounds >= e.limit(Limit::MeanSample) && spoken >= e.limit(Limit::DraftsOften) * generated;
     let deep = often && drafted >= e.limit(Limit::SpecDepth) * rounds;
     (deep && accepted.get() < limit.get()).then(|| {
         let says =

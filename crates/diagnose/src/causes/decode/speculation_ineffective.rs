@@ -108,7 +108,9 @@ fn drafts_are_rejected(e: &Evidence<'_>, drafts: Option<&Drafts>) -> Test {
         return Test::Fails(fact);
     }
     let generated = e.delta(Signal::TokensGenerated).unwrap_or(0.0);
-    if drafts.rounds < e.limit(Limit::DraftsOften) * generated {
+    // A round gives its accepted drafts and one token more.
+    let spoken = drafts.rounds * (1.0 + drafts.each * drafts.accepted.get());
+    if spoken < e.limit(Limit::DraftsOften) * generated {
         return Test::Unknown(format!(
             "{:.0} rounds of speculation for {} cost little even where their drafts are rejected",
             drafts.rounds,
@@ -184,6 +186,15 @@ mod tests {
         let j = missed.judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
         assert!(j.confidence <= 0.6 && j.says.contains("only 22 %"), "{}", j.says);
+    }
+
+    #[test]
+    fn rounds_that_speak_a_small_part_of_the_output_cost_little() {
+        // N-gram drafts where a text repeats itself: 10,000 rounds of 2.1 tokens each.
+        let rarely = mismatched().counter(TokensGenerated, 200_000.0).judge(&CAUSE);
+        assert_eq!(rarely.outcome, Outcome::CannotTell, "{rarely:#?}");
+        let always = mismatched().counter(TokensGenerated, 21_000.0).judge(&CAUSE);
+        assert_eq!(always.outcome, Outcome::Likely, "{always:#?}");
     }
 
     #[test]
