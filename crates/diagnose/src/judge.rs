@@ -14,7 +14,7 @@ use crate::evidence::Evidence;
 use crate::notes::window_notes;
 use crate::rank::{Held, rank};
 use crate::segments::segments;
-use crate::symptoms::{Aspect, Symptoms};
+use crate::symptoms::{Aspect, Symptom, Symptoms};
 use crate::thresholds::{Limit, Thresholds};
 use crate::verdict::verdict;
 use crate::weighing::Judgement;
@@ -118,11 +118,14 @@ fn learn_what_words_tell(e: &Evidence<'_>, symptoms: &mut Symptoms, cause: &Caus
     let Some(impact) = &judgement.impact else { return };
     let can_hurt = |aspect: &&Aspect| cause.hurts.contains(aspect);
     let outside = cause.hurts.iter().copied().find(|aspect| Aspect::OUTSIDE.contains(aspect));
+    let measured_here = |s: &Symptom| cause.hurts.contains(&s.aspect) && !Aspect::OUTSIDE.contains(&s.aspect);
+    let seen = symptoms.hurting().any(measured_here);
     let told = match (impact.on, cause.class) {
         (ImpactOn::Availability, _) => Some(Aspect::Availability),
         (ImpactOn::Errors, _) => Some(Aspect::Errors),
         (ImpactOn::Measurement, _) => Some(Aspect::Measurement),
-        (_, Class::Network | Class::Client) if outside.is_some() => outside,
+        // What the server's own figures show of it needs no words.
+        (_, Class::Network | Class::Client) if outside.is_some() && !seen => outside,
         // Where nobody scraped the server, the words of its log and of its machine are all there is.
         (on, _) if e.observed.times.is_empty() => {
             felt_in(on).iter().find(can_hurt).copied().filter(|aspect| symptoms.is_unseen(*aspect))
