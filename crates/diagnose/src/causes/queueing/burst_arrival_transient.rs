@@ -22,14 +22,12 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
         "waiting rises for seconds and falls back to zero",
     ],
     confirmed_by: &[
-        "arrivals in the interval where the queue begins are several times their mean",
-        "the queue falls back to zero while traffic goes on",
-        "the queue is the larger half of the time to first token",
+        "many times the usual number of requests arrive within seconds",
+        "most of the waiting, or of what first tokens took beyond the calm, lies behind such bursts",
     ],
     refuted_by: &[
-        "the queue stands in most scrapes: that is a limit, not a burst",
-        "the queue ends only because the load ends",
-        "the profile says that arrivals are bursty, or that the work is a batch job",
+        "requests come evenly",
+        "most of the waiting lies elsewhere than behind the bursts: that is a limit, not a burst",
     ],
     look_alikes: &[
         LookAlike { cause: "offered-load-exceeds-capacity", tell: "there the queue does not drain" },
@@ -210,6 +208,14 @@ mod tests {
         let j = cron_job().gauge(RequestsWaiting, 40.0).judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::RuledOut);
         assert!(j.against[0].says.contains("evenly"), "{:?}", j.against);
+    }
+
+    #[test]
+    fn a_burst_on_top_of_a_standing_queue_is_not_what_they_wait_for() {
+        let on_top = [90.0, 90.0, 90.0, 90.0, 170.0, 120.0, 90.0];
+        let j = cron_job().gauges(RequestsWaiting, &on_top).judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::RuledOut, "{j:#?}");
+        assert!(j.against[0].says.contains("behind bursts lie"), "{:?}", j.against);
     }
 
     #[test]

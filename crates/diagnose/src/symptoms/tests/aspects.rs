@@ -35,6 +35,20 @@ fn availability_is_told_by_a_server_that_stops_answering() {
 }
 
 #[test]
+fn a_standstill_inside_the_window_is_a_lack_of_service() {
+    let hung = Given::vllm("0.28.0")
+        .gauge(RequestsRunning, 37.0)
+        .gauge(RequestsWaiting, 112.0)
+        .gauge(KvUsage, 0.7)
+        .counters(TokensGenerated, &[9000.0, 9500.0, 9600.0])
+        .counters(TokensPrompt, &[90_000.0])
+        .gaps(&[0.02, 0.02]);
+    let seen = symptom(&hung, Aspect::Availability);
+    assert_eq!((seen.harm, seen.yardstick), (Harm::Hurts, Some(Yardstick::CalmPart)), "{seen:#?}");
+    assert!(seen.start.is_some() && seen.end.is_some() && seen.share.get() > 0.5, "{seen:#?}");
+}
+
+#[test]
 fn errors_are_a_share_of_the_answers() {
     let failing = well().answered("5xx", 50.0);
     judged(Aspect::Errors, Yardstick::Share, &failing, &well(), &well().without(HttpResponses));
