@@ -104,9 +104,12 @@ pub(crate) fn lost_requests(e: &Evidence<'_>) -> Option<Lost> {
     let running = e.observed.series(Signal::RequestsRunning, None, None)?;
     let waiting = e.observed.series(Signal::RequestsWaiting, None, None);
     let (first, last) = (running.known().next()?.1, running.last()?);
-    // A request thrown back waits, and has had its first token.
-    let thrown_back = e.delta(Signal::RequestsPreempted).filter(|n| *n > 0.0);
-    let back = thrown_back.and_then(|_| waiting?.last()).unwrap_or(0.0);
+    // A request thrown back waits, and has had its first token. Not every engine counts it: where the batch has shrunk,
+    // those that wait may be the ones that left it.
+    let thrown_back = e.delta(Signal::RequestsPreempted).is_some_and(|n| n > 0.0);
+    let shrunk = running.max().unwrap_or(last) - last;
+    let waits = waiting.and_then(|w| w.last()).unwrap_or(0.0);
+    let back = if thrown_back { waits } else { waits.min(shrunk) };
     let missing = begun - (ended - given_up) - (last - first).max(-first) - back - first;
     Some(Lost { requests: missing.max(given_up).max(0.0), begun })
 }

@@ -87,6 +87,18 @@ fn a_growing_batch_holds_those_that_have_not_ended() {
     assert_eq!(symptom(&filling, Aspect::Aborts).harm, Harm::Fine);
 }
 
+#[test]
+fn requests_thrown_back_wait_and_are_not_given_up() {
+    // A pool too small for eight: seven began, five of them wait again, and the engine counts no preemption.
+    let shrinking: Vec<f64> = vec![0.0, 4.0, 7.0, 7.0, 6.0, 5.0, 4.0, 3.0];
+    let growing = [0.0, 0.0, 1.0, 1.0, 2.0, 3.0, 4.0, 5.0];
+    let back =
+        begun_and_ended(7.0, 0.0).gauges(RequestsRunning, &shrinking).gauges(RequestsWaiting, &growing);
+    assert_eq!(symptom(&back, Aspect::Aborts).harm, Harm::Fine);
+    let gone = back.gauge(RequestsWaiting, 0.0);
+    assert_eq!(symptom(&gone, Aspect::Aborts).harm, Harm::Hurts, "those that left the batch are nowhere");
+}
+
 /// A batch of eight with so many waiting, each for so long.
 fn queued(waiting: f64, seconds: f64) -> Given {
     well()
