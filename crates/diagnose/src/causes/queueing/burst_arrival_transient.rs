@@ -174,13 +174,11 @@ fn users_waited_for_it(e: &Evidence<'_>, burst: Option<&Event>) -> Test {
 
 #[cfg(test)]
 mod tests {
-    use intriage_case::Profile;
     use intriage_case::Signal::*;
 
     use super::CAUSE;
     use crate::diagnosis::{Outcome, Status};
     use crate::testing::Given;
-    use crate::thresholds::Thresholds;
 
     /// Scenario F06: 300 at once on a server that is otherwise at ease; 80 wait at most, then nobody.
     fn cron_job() -> Given {
@@ -228,16 +226,11 @@ mod tests {
 
     #[test]
     fn a_server_made_for_bursts_is_judged_by_how_long_their_queue_stands() {
-        let as_bursty = |given: &Given| {
-            let mut case = given.case();
-            case.intent.profile = Profile::Bursty;
-            crate::diagnose(&case, &Thresholds::default()).verdict.status
-        };
-        assert_eq!(as_bursty(&cron_job()), Status::Finding, "20 s");
+        assert_eq!(cron_job().bursty().verdict().verdict.status, Status::Finding, "20 s");
         let soon = cron_job()
             .gauges(RequestsWaiting, &[0.0, 0.0, 0.0, 0.0, 80.0, 0.0])
             .observed(LatencyQueue, &[(0.01, 220.0)])
             .observed(LatencyTtft, &[(0.07, 220.0)]);
-        assert_eq!(as_bursty(&soon), Status::Healthy);
+        assert_eq!(soon.bursty().verdict().verdict.status, Status::Healthy);
     }
 }
