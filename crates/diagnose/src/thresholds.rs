@@ -209,7 +209,7 @@ thresholds! {
     StepExplains "step_explains" 0.7 Ratio "part of a silence that the prompts computed behind it explain: a long step and no standstill" "own; 1 and more seen on slow engines";
     UsualGap "usual_gap" 0.01 Ratio "share of all gaps between tokens half as long as a silence, from which on such a silence is usual here" "own";
     ScrapeHole "scrape_hole" 3.0 Ratio "time between two scrapes over the usual one from which on scrapes are missing" "own";
-    BurstLeast "burst_least" 8.0 Requests "fewest requests that are called a burst" "own";
+    BurstLeast "burst_least" 10.0 Requests "fewest requests that are called a burst" "own";
     MissedArrivals "missed_arrivals" 5.0 Requests "requests that should have come at the pace of before and did not: the load has ended" "own; chance of none is 0.7 %";
     LoadGrew "load_grew" 1.1 Ratio "arrivals over those of before from which on more load explains more time" "own";
 }

@@ -50,11 +50,12 @@ impl Timeline {
     /// What happened in the window.
     pub(crate) fn of(e: &Evidence<'_>) -> Self {
         let intervals = intervals(e);
-        let mut events = standstill::standstills(e, &intervals);
+        let standstills = standstill::standstills(e, &intervals);
+        let load = load::load_events(e, &intervals, &standstills);
+        let mut events = [standstills, load].concat();
         events.extend(answers::no_answers(e, &intervals));
         events.extend(answers::restarts(&intervals));
         events.extend(warm_up::warm_ups(e, &intervals));
-        events.extend(load::load_events(e, &intervals));
         events.extend(queue::queues(&intervals));
         events.extend(slowdown::slowdowns(e, &intervals));
         events.extend(throttle::throttles(e));

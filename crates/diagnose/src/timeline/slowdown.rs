@@ -31,18 +31,30 @@ fn of_tokens(e: &Evidence<'_>, intervals: &[Interval]) -> Vec<Event> {
     let known: Vec<&Interval> = intervals.iter().filter(|i| i.itl.is_some()).collect();
     let levels = Levels::of(e, &known, |i| i.itl);
     let explained = |slow: &[&Interval], calm: &[&Interval], times: f64| {
-        let batch = ratio(slow, calm, Interval::batch);
         let prompts = ratio(slow, calm, |i| i.rate(i.prompt_tokens));
-        // Half of the change is enough: what else changes with the load is not seen.
-        let enough = 1.0 + (times - 1.0) / 2.0;
-        let more = |part: Option<f64>| part.is_some_and(|part| part >= enough);
-        more(prompts) || (more(batch) && !slower_at_once(e, slow, calm, times))
+        let more = |part: Option<f64>| part.is_some_and(|part| part >= enough(times));
+        let piled_up = more(ratio(slow, calm, Interval::batch));
+        more(prompts) || (piled_up && (load_grew(e, slow, calm) || !slower_at_once(e, slow, calm, times)))
     };
     let stretches = levels.slow(true).into_iter();
     stretches
         .filter(|s| !explained(levels.part(s.range), levels.part(s.calm), s.times()))
         .map(|s| levels.event(EventKind::SlowTokens, &s, "a token took"))
         .collect()
+}
+
+/// What a part of the load must have grown by to explain that something takes so many times as long: half of that, as what
+/// else grows with the load is not seen.
+fn enough(times: f64) -> f64 {
+    1.0 + (times - 1.0) / 2.0
+}
+
+/// Whether more was asked of the server. Near its limit a little more makes much of a difference.
+fn load_grew(e: &Evidence<'_>, slow: &[&Interval], calm: &[&Interval]) -> bool {
+    let grew = |of: fn(&Interval) -> Option<f64>| {
+        ratio(slow, calm, of).is_some_and(|part| part >= e.limit(Limit::LoadGrew))
+    };
+    grew(|i| i.rate(i.arrivals)) || grew(|i| i.rate(i.prompt_tokens))
 }
 
 /// Whether tokens were already slow when the batch was still as before: then requests pile up because they are slow, and
@@ -54,7 +66,7 @@ fn slower_at_once(e: &Evidence<'_>, slow: &[&Interval], calm: &[&Interval], time
         i.running_before.is_some_and(|other| (other - batch).abs() <= e.limit(Limit::ChangeSize) * batch)
     };
     let alike = mean(calm.iter().filter(near).filter_map(|i| i.itl));
-    alike.is_some_and(|alike| time >= alike * (1.0 + (times - 1.0) / 2.0))
+    alike.is_some_and(|alike| time >= alike * enough(times))
 }
 
 /// The time to first token; it follows prompts and arrivals, and where requests wait the queue tells.
@@ -64,10 +76,11 @@ fn of_first_tokens(e: &Evidence<'_>, intervals: &[Interval]) -> Vec<Event> {
     let explained = |slow: &[&Interval], calm: &[&Interval], times: f64| {
         let waited = mean(slow.iter().filter_map(|i| i.waiting));
         let prompt = ratio(slow, calm, |i| Some(i.prompt_tokens? / i.first_tokens?));
-        let arrivals = ratio(slow, calm, |i| i.rate(i.arrivals));
+        let more = |part: Option<f64>| part.is_some_and(|part| part >= enough(times));
         waited.is_some_and(|n| n >= e.limit(Limit::NobodyWaits))
-            || prompt.is_some_and(|part| part >= 1.0 + (times - 1.0) / 2.0)
-            || arrivals.is_some_and(|part| part >= e.limit(Limit::LoadGrew))
+            || more(prompt)
+            || more(ratio(slow, calm, Interval::batch))
+            || load_grew(e, slow, calm)
     };
     let stretches = levels.slow(false).into_iter();
     stretches

@@ -5,7 +5,7 @@
 //! gaps between tokens is usual here. And a pause shows nobody in the engine: first tokens and gaps behind it tell that
 //! requests were there.
 
-use intriage_case::{Histogram, Millis, Ratio, Requests, Seconds, Signal};
+use intriage_case::{ClientRequest, Histogram, Millis, Ratio, Requests, Seconds, Signal};
 use intriage_engines::{Instance, Meaning, Observed};
 
 use super::events::{Event, EventKind, later, requests, when};
@@ -28,22 +28,39 @@ pub(super) fn standstills(e: &Evidence<'_>, intervals: &[Interval]) -> Vec<Event
 /// How fast the engine usually works.
 #[derive(Clone, Copy)]
 struct Pace {
-    /// Seconds to compute a prompt token.
+    /// Seconds to compute a prompt token, at most.
     prompt: Option<f64>,
     /// Mean gap between tokens in the middle interval.
     gap: f64,
+    /// Mean time to first token in the middle interval.
+    first_token: f64,
 }
 
 impl Pace {
     fn of(e: &Evidence<'_>, intervals: &[Interval]) -> Self {
+        let middle = |of: fn(&Interval) -> Option<f64>| median(intervals.iter().filter_map(of).collect());
         // Both are booked when a request ends, so they are of the same requests. The middle one, because a stop makes
         // some of them long.
         let lengths = Gains::of_histogram(e.observed, Signal::TokensPromptEach);
         let each = intervals.iter().filter_map(|i| Some(i.prefill? / lengths.mean(i.index)?));
-        let prompt = median(each.filter(|s| s.is_finite() && *s > 0.0).collect());
-        let gap = median(intervals.iter().filter_map(|i| i.itl).collect());
-        Self { prompt: prompt.or_else(|| in_its_life(e.observed)), gap: gap.unwrap_or(0.0) }
+        let told = median(each.filter(|s| s.is_finite() && *s > 0.0).collect());
+        let told = told.or_else(|| in_its_life(e.observed));
+        let seen = fastest(intervals);
+        Self {
+            prompt: told.into_iter().chain(seen).reduce(f64::min),
+            gap: middle(|i| i.itl).unwrap_or(0.0),
+            first_token: middle(|i| i.ttft).unwrap_or(0.0),
+        }
     }
+}
+
+/// The fewest seconds for a prompt token that were seen. Prompts are booked at their first token: those of an interval
+/// were computed in it and in the one before, if that saw work, too.
+fn fastest(intervals: &[Interval]) -> Option<f64> {
+    let worked = |i: &Interval| [i.generated, i.prompt_tokens].into_iter().flatten().any(|n| n > 0.0);
+    let pairs = intervals.windows(2).filter(|pair| worked(&pair[0]) && pair[0].end == pair[1].start);
+    let each = pairs.filter_map(|pair| Some((pair[0].seconds + pair[1].seconds) / pair[1].prompt_tokens?));
+    each.filter(|seconds| seconds.is_finite()).reduce(f64::min)
 }
 
 /// Seconds to compute a prompt token over the life of the process.
@@ -128,7 +145,7 @@ impl<'a, 'e> Steps<'a, 'e> {
             .clamp(least, least + self.seconds(from.saturating_sub(1), from) + self.seconds(end - 1, end));
         if seconds < self.e.limit(Limit::Standstill)
             || self.never_served(from)
-            || !self.is_a_stop(from, end, least)
+            || !self.is_a_stop(from, end, seconds)
         {
             return None;
         }
@@ -140,7 +157,7 @@ impl<'a, 'e> Steps<'a, 'e> {
             return Some(self.event(start, until, false, held, &self.who(from, end - 1)));
         }
         // Nobody was seen at work before: what came first took long, which a warm-up tells.
-        let open = self.were_open(end, least).filter(|_| from > 0)?;
+        let open = self.were_open(from, end, least).filter(|_| from > 0)?;
         Some(self.event(start, until, false, 0.0, &format!("although requests were open: {open}")))
     }
 
@@ -218,13 +235,31 @@ impl<'a, 'e> Steps<'a, 'e> {
     }
 
     /// What tells that requests were open through a silence in which none was shown.
-    fn were_open(&self, end: usize, least: f64) -> Option<String> {
+    fn were_open(&self, from: usize, end: usize, least: f64) -> Option<String> {
         let gap = self.gained(end - 1, end).and_then(|gaps| gaps.quantile(1.0));
         if let Some(gap) = gap.filter(|gap| gap.high >= least && gap.low >= least / 2.0) {
             return Some(format!("a gap between two tokens of {} and more ended with it", Seconds(gap.low)));
         }
-        let first = since(&self.first_tokens, end - 1, end)?.mean()?;
-        (first >= least / 2.0).then(|| format!("first tokens behind it came after {}", Seconds(first)))
+        // Those that came in the middle of it waited for half of it, and those that came behind it not at all.
+        let first = since(&self.first_tokens, end - 1, end).and_then(|gained| gained.mean());
+        if let Some(first) = first.filter(|first| *first >= (least / 3.0).max(3.0 * self.pace.first_token)) {
+            return Some(format!("first tokens behind it came after {}", Seconds(first)));
+        }
+        self.clients_waited(from, end - 1)
+    }
+
+    /// What clients tell of requests without a first token; of one engine among several they do not.
+    fn clients_waited(&self, from: usize, to: usize) -> Option<String> {
+        let (began, ended) = (self.e.observed.times[from], self.e.observed.times[to]);
+        let least = self.e.limit(Limit::Standstill);
+        let waited = |request: &&ClientRequest| {
+            let over = request.first.or(request.ended).or(request.last);
+            let over = over.map_or(ended, |seconds| later(request.sent, seconds.get()));
+            request.error.is_none() && over.min(ended).since(request.sent.max(began)).get() >= least
+        };
+        let waited = self.e.observed.client.iter().filter(waited).count();
+        (waited > 0 && self.engine.is_none())
+            .then(|| format!("clients waited for the first token of {}", requests(waited as f64)))
     }
 
     /// What tells that an engine that shows nobody was stopped by hand.
@@ -235,6 +270,9 @@ impl<'a, 'e> Steps<'a, 'e> {
         }
         if let Some(line) = lately(self.e, Meaning::Paused).filter(|_| from > 0) {
             return Some(format!("the engine was paused ({} line {})", line.file, line.line));
+        }
+        if let Some(waited) = self.clients_waited(from, self.moved.len() - 1) {
+            return Some(waited);
         }
         let before = from.checked_sub(1)?;
         let batch = self.running.get(before).copied().flatten()?;
