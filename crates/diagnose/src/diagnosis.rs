@@ -149,7 +149,7 @@ pub struct Candidate {
 pub struct Primary {
     /// A catalogue id; null where nothing is wrong, or where no known cause explains what hurts.
     pub cause: Option<String>,
-    /// How sure, 0 to 1.
+    /// How sure, 0 to 1: the share of verdicts with this weight of evidence that were right.
     pub confidence: f64,
     /// The aspect that hurts most: `queue`, `decode step`, `errors`…; null where nothing hurts.
     #[serde(default)]

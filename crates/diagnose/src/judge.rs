@@ -4,6 +4,7 @@ use intriage_case::{Case, Requests, Signal};
 use intriage_engines::{Observed, Setting, read};
 
 use crate::benign::benign;
+use crate::calibration::calibrated;
 use crate::causes::{Cause, Class, catalogue, machine_notes, silent_hops, unfelt};
 use crate::context::Context;
 use crate::diagnosis::{
@@ -181,7 +182,7 @@ fn finding(held: Held) -> Finding {
     Finding {
         cause: held.cause.id.into(),
         outcome: j.outcome,
-        confidence: j.confidence,
+        confidence: calibrated(j.confidence),
         says: j.says,
         impact: j.impact,
         facts_for: j.facts_for,

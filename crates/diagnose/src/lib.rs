@@ -7,6 +7,7 @@
 
 mod account;
 mod benign;
+mod calibration;
 pub mod causes;
 mod clients;
 mod contents;

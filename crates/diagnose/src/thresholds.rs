@@ -71,7 +71,7 @@ thresholds! {
     EqualArrivals "equal_arrivals" 1.25 Ratio "fullest over mean engine by prompts: sharing them evenly gives no more" "own";
     UneasySilence "uneasy_silence" 5.0 Seconds "no token for this long at the end of a window is not called healthy" "own";
     RoofOk "roof_ok" 2.0 Ratio "a step within twice its lower bound is explained by it" "catalogue T.roof_ok";
-    RoofBad "roof_bad" 3.0 Ratio "a step of three times its lower bound is not explained by it" "catalogue T.roof_bad";
+    RoofBad "roof_bad" 2.6 Ratio "a step of so many times its lower bound is not explained by it" "own recordings: 1.5 to 2.5 in healthy ones; the catalogue says 3";
     OrdinaryPrompt "ordinary_prompt" 3.0 Ratio "a prompt of more than three times the median length is not an ordinary one" "own";
     PrefillTime "prefill_time" 0.5 Seconds "a shorter prefill is not felt as a wait" "own";
     ResidualShare "residual_share" 0.3 Ratio "first-token time outside queue and prefill beyond rounding" "own";
@@ -97,7 +97,7 @@ thresholds! {
     RunawayShare "runaway_share" 0.95 Ratio "share of answers that end at the limit" "own; the catalogue asks 0.2 with a baseline, which a single window lacks";
     RunawayCap "runaway_cap" 128.0 Tokens "a shorter limit is filled by ordinary answers" "own";
     RunawaySample "runaway_sample" 5.0 Requests "fewest answers before all-at-the-limit means something" "own";
-    RejectShare "reject_share" 0.02 Ratio "share of requests refused as invalid" "own";
+    RejectShare "reject_share" 0.005 Ratio "share of requests refused as invalid; whether it hurts is asked of all failures" "own";
     ErrorShare "error_share" 0.005 Ratio "share of requests that fail" "canary gate default";
     ErrorFirst "error_first" 0.05 Ratio "from this share on failures outrank slowness" "own";
     WorthNaming "worth_naming" 0.1 Ratio "share of a request's life from which a confirmed cause comes before a larger, only likely one" "own";
@@ -109,7 +109,7 @@ thresholds! {
     FitPoints "fit_points" 8.0 Count "fewest intervals between scrapes for a line through them" "own";
     FitQuality "fit_quality" 0.7 Ratio "r squared from which on one thing is said to follow another" "own";
     FitSpread "fit_spread" 0.3 Ratio "range over mean the load must cover for a line to mean something" "own";
-    SpecDepth "spec_depth" 3.0 Tokens "proposals per round from which on low acceptance wastes work" "vLLM speculation metrics";
+    SpecDepth "spec_depth" 2.5 Tokens "proposals per round from which on low acceptance wastes work" "vLLM speculation metrics";
     StallOverStep "stall_over_step" 2.0 Ratio "a silence this many times the longest step the engine is known to take" "own; a step of 12 s was seen on a healthy two-core engine";
     BurstNoise "burst_noise" 4.0 Count "standard deviations above the mean arrivals of one interval; chance stays below" "own";
     LongestPrompt "longest_prompt" 4.0 Ratio "longest over median prompt from which one request can hold up many" "catalogue";
@@ -156,7 +156,7 @@ thresholds! {
     SlowShard "slow_shard" 5.0 Seconds "a file of a checkpoint holds up to 5 GB: at 1 GB/s it takes no longer" "own, from slow_storage";
     StorageFaults "storage_faults" 1000.0 Events "page faults a second that wait for storage: weights come in small pieces" "own; 18,000 against 2 with prefetch in sgl-project/sglang#37806";
     FewestFailures "fewest_failures" 2.0 Requests "probes through a hop that fail, none that does not, from which it lets none through" "own";
-    CutSample "cut_sample" 20.0 Requests "failed requests from which their durations show a pattern" "catalogue (proxy-timeout-or-keepalive-race)";
+    CutSample "cut_sample" 5.0 Requests "failed requests from which one duration is a pattern" "own; the catalogue asks for 20, which a window of 30 s rarely has";
     CutSpread "cut_spread" 0.02 Ratio "failed requests this close to one duration were cut by a clock" "catalogue (proxy-timeout-or-keepalive-race)";
     ShortestCut "shortest_cut" 1.0 Seconds "a failure before is a refusal or a broken connection, not a time-out" "own";
     ResetSample "reset_sample" 5.0 Requests "connections lost at once from which old and new ones can be compared" "own";

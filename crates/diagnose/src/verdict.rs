@@ -3,6 +3,7 @@
 use intriage_case::{Ratio, Requests, Seconds, Signal};
 use intriage_engines::Meaning;
 
+use crate::calibration::calibrated;
 use crate::causes::{find, lines_show};
 use crate::diagnosis::{Candidate, Outcome, Primary, RunnerUp, Status, Unjudged, Verdict};
 use crate::evidence::Evidence;
@@ -61,7 +62,7 @@ fn finding(symptoms: &Symptoms, first: &Held, held: &[Held]) -> Verdict {
     let rival = |h: &&Held| h.effect_of.is_none() && h.drives.is_none();
     let runner_up = held.iter().skip(1).find(rival).map(|h| RunnerUp {
         cause: h.cause.id.into(),
-        confidence: h.judgement.confidence,
+        confidence: calibrated(h.judgement.confidence),
         says: h.judgement.says.clone(),
     });
     Verdict {
@@ -70,7 +71,7 @@ fn finding(symptoms: &Symptoms, first: &Held, held: &[Held]) -> Verdict {
         answer: sentence(&first.judgement.says),
         primary: Primary {
             cause: Some(first.cause.id.into()),
-            confidence: first.judgement.confidence,
+            confidence: calibrated(first.judgement.confidence),
             segment: symptoms.worst_of(first.cause.hurts).map(|s| s.aspect),
             class: Some(first.cause.class.name().into()),
             layer: Some(first.cause.layer.name().into()),

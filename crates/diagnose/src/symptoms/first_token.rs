@@ -140,7 +140,8 @@ fn prefill(e: &Evidence<'_>) -> Symptom {
             .costs(cost)
             .against(Seconds(own), Seconds(limit))
     };
-    if let Some(hurt) = warm_up(e).or_else(|| slower_first_tokens(e, ttft)) {
+    let in_time = || slower_first_tokens(e, ttft).or_else(|| late_behind_a_burst(e));
+    if let Some(hurt) = warm_up(e).or_else(in_time) {
         return hurt;
     }
     let large = share.get() >= e.limit(Limit::PrefillShare);
@@ -214,6 +215,32 @@ fn slower_first_tokens(e: &Evidence<'_>, ttft: f64) -> Option<Symptom> {
             .costs(e.account.share_of_life((size.value - usual.value).min(ttft)))
             .against(size, usual)
             .during(event.start, event.end())
+    })
+}
+
+/// First tokens of those who came at once, far later than in the calm.
+fn late_behind_a_burst(e: &Evidence<'_>) -> Option<Symptom> {
+    if e.intent.profile == Profile::Bursty {
+        return None;
+    }
+    let size = |b: &Event| b.size.map_or(0.0, |s| s.value);
+    let burst = e.timeline.bursts().max_by(|a, b| size(a).total_cmp(&size(b)))?;
+    let mean = |inside: bool| {
+        let part =
+            e.timeline.intervals.iter().filter(|i| (i.end > burst.start && i.start <= burst.end()) == inside);
+        let known = part.filter_map(|i| Some((i.ttft?, i.first_tokens?)));
+        let (sum, n) = known.fold((0.0, 0.0), |all, (ttft, n)| (all.0 + ttft * n, all.1 + n));
+        (n > 0.0).then(|| (sum / n, n))
+    };
+    let ((late, hit), (calm, others)) = (mean(true)?, mean(false)?);
+    let much = late >= e.limit(Limit::BurstPeak) * calm && late - calm >= e.limit(Limit::PrefillTime);
+    much.then(|| {
+        let says =
+            format!("{}; first tokens took {} there and {} else", burst.says, Seconds(late), Seconds(calm));
+        Symptom::new(Aspect::Prefill, Harm::Hurts, Yardstick::CalmPart, says)
+            .costs(e.account.share_of_life((late - calm) * hit / (hit + others)))
+            .against(Seconds(late), Seconds(calm))
+            .during(burst.start, burst.end())
     })
 }
 

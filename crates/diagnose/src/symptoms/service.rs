@@ -31,6 +31,16 @@ fn failed_at_clients(e: &Evidence<'_>) -> Option<Ratio> {
     (failed >= e.limit(Limit::FewestFailures)).then(|| Ratio::of(failed, all.len() as f64))?
 }
 
+/// How many failed, by the clients' record or the server's count, whichever is more.
+fn failures(e: &Evidence<'_>) -> Option<f64> {
+    let at_clients = e.observed.client.iter().filter(|r| r.error.is_some()).count() as f64;
+    let by_server = e.failed_share().and_then(|share| {
+        let all = e.delta(Signal::HttpResponses).or_else(|| e.finished().map(Requests::get))?;
+        Some(share.get() * all)
+    });
+    by_server.map(|n| n.max(at_clients).round()).or((at_clients > 0.0).then_some(at_clients))
+}
+
 /// Requests that failed, as the server counts them or as clients saw it: whichever is more.
 pub(super) fn errors(e: &Evidence<'_>) -> Symptom {
     let by_server = e.failed_share();
@@ -47,14 +57,12 @@ pub(super) fn errors(e: &Evidence<'_>) -> Symptom {
         .find(|o| o.asked.is_some_and(|asked| asked.metric == intriage_case::ObjectiveMetric::Errors));
     let limit = stated.and_then(|o| Some(o.asked?.limit)).unwrap_or(e.limit(Limit::ErrorShare));
     let yardstick = if stated.is_some() { Yardstick::Objective } else { Yardstick::Share };
-    Symptom::new(
-        Aspect::Errors,
-        harm(share.get() > limit),
-        yardstick,
-        format!("{share} of the requests fail"),
-    )
-    .costs(share)
-    .against(share, Ratio(limit))
+    // A single failure proves nothing, unless somebody asked for none.
+    let several = stated.is_some() || failures(e).is_none_or(|n| n >= e.limit(Limit::FewestFailures));
+    let says = format!("{share} of the requests fail");
+    Symptom::new(Aspect::Errors, harm(several && share.get() > limit), yardstick, says)
+        .costs(share)
+        .against(share, Ratio(limit))
 }
 
 /// Requests that got a first token and never ended: their clients hung up. Engines count them nowhere.

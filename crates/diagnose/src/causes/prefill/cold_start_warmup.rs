@@ -127,7 +127,16 @@ fn warmed_up(e: &Evidence<'_>, event: &Event) -> Judgement {
         event.size.unwrap_or_else(|| Seconds(0.0).into()),
         "first-token time per interval",
     );
-    let mut also = vec!["engine-stalled-not-admitting", "workload-mix-shift"];
+    let mut also = vec![
+        "engine-stalled-not-admitting",
+        "workload-mix-shift",
+        "burst-arrival-transient",
+        "token-budget-limited-queue",
+        "max-num-seqs-limited-queue",
+        "offered-load-exceeds-capacity",
+        "decode-host-overhead-bound",
+        "batch-past-knee",
+    ];
     if pace_recovers(e) {
         also.push("prefill-decode-interference");
     }
