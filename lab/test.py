@@ -22,7 +22,17 @@ import time
 from labkit import badhttp
 from labkit.recorder import Recorder
 from labkit.scenario import EXIT_BY_STATUS, SETTLE_S, BadEndpoint, Check, Load, Scenario, Truth
-from labkit.server import LAB, PYTHON, LabError, Server, kill_worker
+from labkit.server import (
+    LAB,
+    PYTHON,
+    LabError,
+    Server,
+    burst_of_30,
+    freeze_worker_8s,
+    kill_worker,
+    pause_engine_8s,
+    ten_more,
+)
 from recordings import RECORDINGS
 
 CHAT = Load(("chat:prompt=60,max=64",), clients=3)
@@ -36,6 +46,24 @@ LIVE = (
         says=r"nothing|idle|no request",
     ),
     Scenario("healthy", Truth("three clients, short prompts", "healthy"), load=CHAT, window=40),
+    Scenario(
+        "frozen8",
+        Truth("the worker stands still for 8 s in the middle of the window", cause="engine-stalled-not-admitting"),
+        load=CHAT,
+        window=35,
+        fault=freeze_worker_8s,
+        fault_at=12,
+        says=r"from \d\d:\d\d:\d\d, for \d.* no token was produced",
+    ),
+    Scenario(
+        "burst",
+        Truth("thirty requests at once beside two clients", cause="burst-arrival-transient"),
+        load=Load(("chat:prompt=30,max=24",), clients=1),
+        window=45,
+        fault=burst_of_30,
+        fault_at=12,
+        says=r"at \d\d:\d\d:\d\d, \d+ requests came within",
+    ),
     Scenario(
         "killed",
         Truth("the worker is killed in the middle of the window", cause="engine-crash-5xx"),
@@ -51,6 +79,31 @@ LIVE = (
         load=Load(("small:prompt=40,max=64",), clients=16),
         window=30,
         checks=(Check("url"), Check("args", ("--engine-args", "--max-num-seqs 2"))),
+    ),
+    Scenario(
+        "latecap",
+        Truth(
+            "two sequence slots that bind only in the second half of the window",
+            cause="max-num-seqs-limited-queue",
+            accept=("burst-arrival-transient",),
+        ),
+        flags=("--max-num-seqs", "2"),
+        load=Load(("chat:prompt=30,max=24",), clients=1),
+        window=45,
+        fault=ten_more,
+        fault_at=20,
+        checks=(Check("args", ("--engine-args", "--max-num-seqs 2")),),
+        says=r"from \d\d:\d\d:\d\d.* requests waited",
+    ),
+    Scenario(
+        "paused8",
+        Truth("the engine is paused for 8 s in the middle of the window", cause="engine-stalled-not-admitting"),
+        env=(("VLLM_SERVER_DEV_MODE", "1"),),
+        load=CHAT,
+        window=35,
+        fault=pause_engine_8s,
+        fault_at=12,
+        says=r"from \d\d:\d\d:\d\d, for \d.* no token was produced",
     ),
     Scenario(
         "kvsmall",
@@ -183,7 +236,7 @@ def judge_verdict(run, scenario, limit):
     # With nothing wrong the primary must be empty; for a finding it must be a right one.
     if cause not in truth.causes():
         reasons.append(f"primary cause {cause}, not {sorted(map(str, truth.causes()))}")
-    texts = [*strings(verdict), *strings(report.get("notes"))]
+    texts = [*strings(verdict), *strings(report.get("timeline")), *strings(report.get("notes"))]
     if scenario.says and not any(re.search(scenario.says, text, re.IGNORECASE) for text in texts):
         reasons.append(f"no text of the verdict or the notes matches {scenario.says!r}")
     return reasons

@@ -1,5 +1,6 @@
 """A real vLLM, started and stopped by lab/serve and lab/stop, and the ways to hurt it."""
 
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -134,6 +135,40 @@ def freeze_worker(server):
     os.kill(server.worker(), signal.SIGSTOP)
 
 
+def freeze_worker_8s(server):
+    """The computing process stands still for 8 s and goes on."""
+    worker = server.worker()
+    os.kill(worker, signal.SIGSTOP)
+    time.sleep(8)
+    os.kill(worker, signal.SIGCONT)
+
+
 def pause_engine(server):
     """The engine admits nothing more; needs VLLM_SERVER_DEV_MODE=1."""
     server.post("/pause", {})
+
+
+def pause_engine_8s(server):
+    """The engine is paused for 8 s, requests in it are kept; needs VLLM_SERVER_DEV_MODE=1."""
+    server.post("/pause?mode=keep", {})
+    time.sleep(8)
+    server.post("/resume", {})
+
+
+def crowd(server, requests, tokens, words):
+    """So many requests at once; returns when all are answered."""
+    body = {"model": "smollm2-135m", "prompt": "word " * words, "max_tokens": tokens, "ignore_eos": True}
+    send = lambda number: server.post("/v1/completions", {**body, "prompt": f"{number} {body['prompt']}"}, timeout=120)
+    with concurrent.futures.ThreadPoolExecutor(requests) as pool:
+        list(pool.map(send, range(requests)))
+
+
+def burst_of_30(server):
+    """Thirty requests at once beside the usual load."""
+    crowd(server, 30, 12, 60)
+
+
+def ten_more(server):
+    """Ten requests more than before, and ten again: more than two sequences can take."""
+    crowd(server, 10, 40, 30)
+    crowd(server, 10, 40, 30)
