@@ -97,7 +97,7 @@ thresholds! {
     RunawayShare "runaway_share" 0.95 Ratio "share of answers that end at the limit" "own; the catalogue asks 0.2 with a baseline, which a single window lacks";
     RunawayCap "runaway_cap" 128.0 Tokens "a shorter limit is filled by ordinary answers" "own";
     RunawaySample "runaway_sample" 5.0 Requests "fewest answers before all-at-the-limit means something" "own";
-    RejectShare "reject_share" 0.005 Ratio "share of requests refused as invalid; whether it hurts is asked of all failures" "own";
+    RejectShare "reject_share" 0.012 Ratio "share of requests refused as invalid; one typo in a hundred is nobody's fault" "own";
     ErrorShare "error_share" 0.005 Ratio "share of requests that fail" "canary gate default";
     ErrorFirst "error_first" 0.05 Ratio "from this share on failures outrank slowness" "own";
     WorthNaming "worth_naming" 0.1 Ratio "share of a request's life from which a confirmed cause comes before a larger, only likely one" "own";
@@ -200,6 +200,8 @@ thresholds! {
     BatchOverFloor "batch_over_floor" 4.0 Ratio "ordinary step of a batch job over its floor: prompts in it cannot be told apart" "own; drawn batch jobs reach 3.5";
     DraftsWasted "drafts_wasted" 0.15 Ratio "accepted over drafted tokens below which speculation costs more than it gives at any batch" "own; 1.6 times slower with none accepted on an H200";
     DraftsOften "drafts_often" 0.5 Ratio "rounds of speculation over output tokens from which they cost something; n-gram drafts come only where the text repeats" "own; 0.02 seen on an H200 with no harm";
+    EagerToken "eager_token" 0.01 Seconds "a token this slow without CUDA graphs is worth them" "own; 6 ms with and 15 to 21 ms without graphs on an H200";
+    PromptsOverFloor "prompts_over_floor" 3.0 Ratio "mean gap between tokens over its floor from which prompts and stalls in it hurt: some are the price of any traffic" "own recordings: up to 2.5 in healthy ones, 3.6 and more in faulty ones";
     BeforeShare "before_share" 0.5 Ratio "share of the user's first-token time spent before the call" "catalogue (upstream-pipeline-latency)";
     ChangeChance "change_chance" 0.001 Ratio "probability by Student's t that a series changed its level by chance" "Apache Otava's default";
     ChangeSide "change_side" 5.0 Count "samples on each side of a change of level that is sure" "own; five and five differ by chance in 0.8 % of the cases by the exact Mann-Whitney test";

@@ -48,10 +48,10 @@ fn settings_change_thresholds_and_unknown_keys_are_errors() {
         intriage(&["check", folder.to_str().unwrap(), "--format", "json", "--config", file.to_str().unwrap()])
     };
     // A queue of 3.7 s is below a threshold of 10 s.
-    let lenient = check("[thresholds]\nqueue_time = 10.0\n");
+    let lenient = check("[thresholds]\nqueue_felt = 10.0\nstretch_wait = 10.0\n");
     assert_eq!(json(&lenient)["verdict"]["status"], "healthy", "{}", stdout(&lenient));
     for (content, hint) in [
-        ("[thresholds]\nqueue_tim = 10.0\n", "queue_time"),
+        ("[thresholds]\nqueue_fel = 10.0\n", "queue_felt"),
         ("[threshold]\n", "unknown field"),
         ("profile = \"slow\"\n", "interactive"),
         ("slo = [\"ttft.p95\"]\n", "METRIC.STATISTIC=LIMIT"),

@@ -1,6 +1,6 @@
 //! Whether the service is there, and whether its requests end well.
 
-use intriage_case::{Ratio, Requests, Signal};
+use intriage_case::{ClientRequest, Millis, Ratio, Requests, Signal};
 
 use super::first_token::harm;
 use super::{Aspect, Harm, Symptom, Yardstick};
@@ -23,17 +23,30 @@ pub(super) fn availability(e: &Evidence<'_>) -> Symptom {
     Symptom::new(Aspect::Availability, Harm::Fine, Yardstick::CalmPart, says)
 }
 
+/// Requests of the clients' record that were over inside the window, and those of them that failed.
+fn ended_at_clients(e: &Evidence<'_>) -> (f64, f64) {
+    let (Some(from), Some(to)) = (e.observed.times.first(), e.observed.times.last()) else {
+        return (0.0, 0.0);
+    };
+    let over = |r: &&ClientRequest| {
+        let life = r.ended.or(r.last).or(r.headers).unwrap_or_default().get().max(0.0);
+        let end = Millis(r.sent.0.saturating_add((life * 1000.0) as u64));
+        end >= *from && end <= *to
+    };
+    let failed = |r: &&ClientRequest| r.error.is_some() || r.status.is_some_and(|s| s >= 400);
+    let all = e.observed.client.iter().filter(over);
+    (all.clone().count() as f64, all.filter(failed).count() as f64)
+}
+
 /// Share of the clients' requests that failed, where clients kept a record; a single one proves nothing.
 fn failed_at_clients(e: &Evidence<'_>) -> Option<Ratio> {
-    let all = &e.observed.client;
-    let failed =
-        all.iter().filter(|r| r.error.is_some() || r.status.is_some_and(|s| s >= 400)).count() as f64;
-    (failed >= e.limit(Limit::FewestFailures)).then(|| Ratio::of(failed, all.len() as f64))?
+    let (all, failed) = ended_at_clients(e);
+    (failed >= e.limit(Limit::FewestFailures)).then(|| Ratio::of(failed, all))?
 }
 
 /// How many failed, by the clients' record or the server's count, whichever is more.
 fn failures(e: &Evidence<'_>) -> Option<f64> {
-    let at_clients = e.observed.client.iter().filter(|r| r.error.is_some()).count() as f64;
+    let (_, at_clients) = ended_at_clients(e);
     let by_server = e.failed_share().and_then(|share| {
         let all = e.delta(Signal::HttpResponses).or_else(|| e.finished().map(Requests::get))?;
         Some(share.get() * all)
@@ -59,6 +72,13 @@ pub(super) fn errors(e: &Evidence<'_>) -> Symptom {
     let yardstick = if stated.is_some() { Yardstick::Objective } else { Yardstick::Share };
     // A single failure proves nothing, unless somebody asked for none.
     let several = stated.is_some() || failures(e).is_none_or(|n| n >= e.limit(Limit::FewestFailures));
+    // Clients mistype: what they are refused for hurts from a larger share on than what the server gets wrong.
+    let refused = e.answered(|status| (400..500).contains(&status));
+    let own_fault = e.delta(Signal::HttpResponses).and_then(|all| Ratio::of(refused, all));
+    let limit = match own_fault {
+        Some(own) if stated.is_none() && share.get() - own.get() <= limit => e.limit(Limit::RejectShare),
+        _ => limit,
+    };
     let says = format!("{share} of the requests fail");
     Symptom::new(Aspect::Errors, harm(several && share.get() > limit), yardstick, says)
         .costs(share)

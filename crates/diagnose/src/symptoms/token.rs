@@ -39,11 +39,12 @@ pub(super) fn parts(e: &Evidence<'_>) -> Vec<Symptom> {
                 Some(floor) => against_floor(e, itl, floor, &excess),
                 None => against_itself(e, itl, &excess),
             };
+            let avoidable = wasted_drafts(e, itl).or_else(|| graphs_would_help(e, itl));
             if !all.iter().any(|s| s.harm == Harm::Hurts)
-                && let Some(wasted) = wasted_drafts(e, itl)
+                && let Some(avoidable) = avoidable
             {
-                all.retain(|s| s.aspect != wasted.aspect);
-                all.push(wasted);
+                all.retain(|s| s.aspect != avoidable.aspect);
+                all.push(avoidable);
             }
             if !e.wants_throughput()
                 && !all.iter().any(|s| s.harm == Harm::Hurts)
@@ -55,6 +56,18 @@ pub(super) fn parts(e: &Evidence<'_>) -> Vec<Symptom> {
             all
         }
     }
+}
+
+/// Graphs are off on a GPU whose floor is not known, and tokens are slow enough for the host's launches to matter.
+fn graphs_would_help(e: &Evidence<'_>, itl: f64) -> Option<Symptom> {
+    let eager = e.observed.config.switch(Setting::EagerMode) == Some(true);
+    let on_gpu = e.observed.config.text(Setting::Device).is_some_and(|d| d != "cpu");
+    let limit = e.limit(Limit::EagerToken);
+    (eager && on_gpu && e.floor.is_err() && itl >= limit).then(|| {
+        let says = format!("a token every {} without CUDA graphs", Seconds(itl));
+        let x = Excess { aspect: Aspect::HostGap, value: itl - limit / 2.0 };
+        told(e, &x, true, Yardstick::Floor, &says).against(Seconds(itl), Seconds(limit))
+    })
 }
 
 /// Drafts of which hardly any is accepted make every step longer for nothing.
@@ -114,6 +127,9 @@ fn against_floor(e: &Evidence<'_>, itl: f64, floor: f64, excess: &[Excess]) -> V
     let of = |x: &Excess| {
         let own = !batch || matches!(x.aspect, Aspect::DecodeStep | Aspect::HostGap);
         let torn = !batch && is_torn(e, x, itl);
+        // Prompts in the steps are the price of traffic: they hurt from a larger gap on than a slow step.
+        let of_prompts = matches!(x.aspect, Aspect::Interference | Aspect::Stalls);
+        let slow = slow && (!of_prompts || pace > floor * e.limit(Limit::PromptsOverFloor));
         Symptom {
             measured: Some(Seconds(pace).into()),
             limit: Some(Seconds(limit).into()),

@@ -106,6 +106,8 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .refuted_by(batch_by_plan(e))
         .refuted_by(thrown_back(e))
         .supports(told_from_contexts(e))
+        // A gap that grows with the batch is the batch's before it is the host's.
+        .explains(&["decode-host-overhead-bound"])
         .at_most_likely(0.7);
     let Ok(fit) = fit else {
         return w.conclude("", pace_impact(e, 0.0));

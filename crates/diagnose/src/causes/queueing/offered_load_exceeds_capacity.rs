@@ -92,7 +92,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     Weighing::new()
         .requires(requests_wait(e))
         .requires(queue_grows(e))
-        .supports(a_limit_binds(e))
+        .requires(a_limit_binds(e))
         .refuted_by(another_engine_has_room(e))
         .refuted_by(batch_by_plan(e))
         .supports(output_is_level(e))
@@ -265,14 +265,14 @@ mod tests {
     }
 
     #[test]
-    fn without_a_limit_that_binds_it_is_less_sure() {
+    fn without_a_limit_that_binds_something_else_makes_the_queue() {
         let free = growing()
             .gauge(KvUsage, 0.3)
             .flags("--max-num-seqs 256 --max-num-batched-tokens 8192")
             .observed(TokensPromptEach, &[(300.0, 200.0)])
             .observed(TokensPerStep, &[(130.0, 1000.0)]);
         let j = free.judge(&CAUSE);
-        assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+        assert_eq!(j.outcome, Outcome::RuledOut, "{j:#?}");
         assert!(j.against.iter().any(|f| f.says.contains("KV pool 30 % full")), "{:?}", j.against);
         // A queue that grows from 20 to 42 hurts, whatever fills it.
         assert_eq!(free.verdict().verdict.status, Status::Finding);

@@ -54,7 +54,7 @@ fn clients_that_hang_up_are_a_finding() {
 
 #[test]
 fn what_hurts_without_a_known_cause_names_the_nearest_and_what_they_lack() {
-    let d = well().observed(LatencyItl, &[(0.0135, 100_000.0)]).verdict();
+    let d = well().gpu_busy(70).observed(LatencyItl, &[(0.0135, 100_000.0)]).verdict();
     assert_eq!((d.verdict.status, d.verdict.primary.cause), (Status::Finding, None), "{}", d.verdict.answer);
     assert_eq!(d.verdict.primary.segment, Some(Aspect::DecodeStep));
     assert!(d.verdict.answer.contains("no known cause fits completely"), "{}", d.verdict.answer);
