@@ -106,7 +106,12 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     let mut w = Weighing::new().requires(thrown_back(e)).supports(gaps_are_long(e, lost));
     // Only want of room throws requests back: where the engine counts it, the gauge need not show it.
     w = if e.delta(Signal::RequestsPreempted).is_some_and(|n| n > 0.0) {
-        w.supports(pool_is_exhausted(e))
+        let exhausted = pool_is_exhausted(e);
+        // One prompt too many can throw others back while the pool is half empty: then it is not the pool's size.
+        if matches!(exhausted, Test::Fails(_)) {
+            w = w.at_most_likely(0.4);
+        }
+        w.supports(exhausted)
     } else {
         w.requires(pool_is_exhausted(e))
     };
