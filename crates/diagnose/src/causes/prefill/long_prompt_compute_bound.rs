@@ -15,7 +15,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "long-prompt-compute-bound",
     class: Class::Prefill,
     layer: Layer::Gpu,
-    hurts: &[Aspect::Prefill, Aspect::Interference],
+    hurts: &[Aspect::Prefill, Aspect::Interference, Aspect::Stalls],
     summary: "The first token is late because the prompt is long: the wait is the honest price of computing it.",
     symptoms: &[
         "first-token time grows with the prompt, on an idle server too",
