@@ -8,7 +8,7 @@ use memchr::memmem::Finder;
 use crate::below::Below;
 use crate::colours;
 use crate::held;
-use crate::hits::{Hit, With, is_mask};
+use crate::hits::{Hit, MASK, With, is_mask};
 use crate::looks;
 use crate::names::{self, Meaning};
 use crate::prefixes::{Own, own_text};
@@ -100,8 +100,12 @@ fn headless_keys(text: &str) -> Vec<Range<usize>> {
             if line.contains("-----BEGIN ") {
                 return None;
             }
+            // What was hidden here before is still the key's, and no reason to hide more.
+            if body == MASK {
+                start -= line.len() + 1;
+                break;
+            }
             let word = last_word(body).filter(|word| start == last || word.len() >= 40);
-            // A mask is none of them: what was hidden here before is no reason to hide more.
             let is_part = is_body(body) || word.is_some_and(is_body);
             if !is_part {
                 break;

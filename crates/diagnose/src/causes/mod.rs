@@ -22,6 +22,7 @@ mod shared;
 
 pub(crate) use decode::room_for_requests;
 pub(crate) use hardware::{busy_clocks, machine_notes};
+pub(crate) use host::stopped_by_quota;
 pub(crate) use network::silent_hops;
 pub(crate) use prefill::prefix_caching_is_off;
 pub(crate) use queueing::{lines_show, through_lines};

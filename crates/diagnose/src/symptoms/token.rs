@@ -6,6 +6,7 @@ use intriage_engines::Setting;
 use super::first_token::harm;
 use super::stated::{Stated, in_words, stated};
 use super::{Aspect, Harm, Symptom, Yardstick};
+use crate::causes::stopped_by_quota;
 use crate::evidence::Evidence;
 use crate::thresholds::Limit;
 use crate::timeline::EventKind;
@@ -39,7 +40,8 @@ pub(super) fn parts(e: &Evidence<'_>) -> Vec<Symptom> {
                 Some(floor) => against_floor(e, itl, floor, &excess),
                 None => against_itself(e, itl, &excess),
             };
-            let avoidable = wasted_drafts(e, itl).or_else(|| graphs_would_help(e, itl));
+            let avoidable =
+                wasted_drafts(e, itl).or_else(|| graphs_would_help(e, itl)).or_else(|| stopped_steps(e, itl));
             if !all.iter().any(|s| s.harm == Harm::Hurts)
                 && let Some(avoidable) = avoidable
             {
@@ -56,6 +58,17 @@ pub(super) fn parts(e: &Evidence<'_>) -> Vec<Symptom> {
             all
         }
     }
+}
+
+/// The kernel itself counts the time in which a quota let no step go on.
+fn stopped_steps(e: &Evidence<'_>, itl: f64) -> Option<Symptom> {
+    let (stopped, limit) = (stopped_by_quota(e)?, Ratio(e.limit(Limit::SegmentShare)));
+    (stopped.get() >= limit.get()).then(|| {
+        let says =
+            format!("a token every {}; a CPU quota stops the server {stopped} of the time", Seconds(itl));
+        let x = Excess { aspect: Aspect::DecodeStep, value: itl * stopped.get() };
+        told(e, &x, true, Yardstick::Told, &says).against(stopped, limit)
+    })
 }
 
 /// Graphs are off on a GPU whose floor is not known, and tokens are slow enough for the host's launches to matter.

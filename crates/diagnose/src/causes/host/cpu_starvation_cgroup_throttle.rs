@@ -143,6 +143,12 @@ fn is_stopped(e: &Evidence<'_>, group: &CpuGroup) -> bool {
     often && stood_still(group).get() >= e.limit(Limit::RunQueue)
 }
 
+/// Share of the time a quota stopped the server, as the kernel counts it; `None` where none did so often.
+pub(crate) fn stopped_by_quota(e: &Evidence<'_>) -> Option<Ratio> {
+    let (_, group) = throttled(machine(e).ok()?)?;
+    is_stopped(e, group).then(|| stood_still(group))
+}
+
 /// The control group that was stopped most, of the processes a request waits for.
 fn throttled(host: &Host) -> Found<'_, CpuGroup> {
     let groups = host.processes.iter().filter_map(|p| Some((p, p.cgroup.as_ref()?.most_throttled()?)));

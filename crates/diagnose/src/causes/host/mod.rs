@@ -9,6 +9,8 @@ mod slow_model_storage;
 
 use super::Cause;
 
+pub(crate) use cpu_starvation_cgroup_throttle::stopped_by_quota;
+
 pub(super) const CAUSES: &[&Cause] = &[
     &cpu_starvation_cgroup_throttle::CAUSE,
     &host_memory_pressure::CAUSE,
