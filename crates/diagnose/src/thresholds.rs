@@ -156,7 +156,7 @@ thresholds! {
     SlowShard "slow_shard" 5.0 Seconds "a file of a checkpoint holds up to 5 GB: at 1 GB/s it takes no longer" "own, from slow_storage";
     StorageFaults "storage_faults" 1000.0 Events "page faults a second that wait for storage: weights come in small pieces" "own; 18,000 against 2 with prefetch in sgl-project/sglang#37806";
     FewestFailures "fewest_failures" 2.0 Requests "probes through a hop that fail, none that does not, from which it lets none through" "own";
-    CutSample "cut_sample" 5.0 Requests "failed requests from which one duration is a pattern" "own; the catalogue asks for 20, which a window of 30 s rarely has";
+    CutSample "cut_sample" 20.0 Requests "failed requests from which their durations show a pattern" "catalogue (proxy-timeout-or-keepalive-race)";
     CutSpread "cut_spread" 0.02 Ratio "failed requests this close to one duration were cut by a clock" "catalogue (proxy-timeout-or-keepalive-race)";
     ShortestCut "shortest_cut" 1.0 Seconds "a failure before is a refusal or a broken connection, not a time-out" "own";
     ResetSample "reset_sample" 5.0 Requests "connections lost at once from which old and new ones can be compared" "own";
