@@ -1,4 +1,4 @@
-//! The whole path: read, account, judge every cause, rank, answer.
+//! The whole path: account, symptoms, causes, rank, verdict.
 
 use intriage_case::{Case, Requests, Signal};
 use intriage_engines::{Observed, Setting, read};
@@ -8,7 +8,7 @@ use crate::calibration::calibrated;
 use crate::causes::{Cause, Class, catalogue, machine_notes, silent_hops, unfelt};
 use crate::context::Context;
 use crate::diagnosis::{
-    Diagnosis, EngineSummary, Finding, ImpactOn, Outcome, RemedyOut, RuledOut, SCHEMA, Status, Unjudged,
+    Diagnosis, EngineSummary, Finding, ImpactOn, Outcome, RemedyOut, RuledOut, SCHEMA, Unjudged,
     WindowSummary,
 };
 use crate::evidence::Evidence;
@@ -49,7 +49,7 @@ pub fn diagnose_observed(observed: &Observed, case: &Case, thresholds: &Threshol
     );
     let remedies = held
         .first()
-        .filter(|_| verdict.status == Status::Finding)
+        .filter(|h| verdict.primary.cause.as_deref() == Some(h.cause.id))
         .map_or(Vec::new(), |h| remedies(observed, h));
     Diagnosis {
         schema: SCHEMA.into(),

@@ -10,11 +10,11 @@ use crate::style::{BAD, BAR, GOOD, HEAD, QUIET, UNSURE, styled};
 use crate::wrap::{WIDTH, hang_within, shorten};
 
 /// Reasons shown for what was ruled out or not judged; the rest are counted.
-const SHOWN: usize = 3;
+const SHOWN: usize = 2;
 /// Remedies shown.
-const REMEDIES: usize = 3;
+const REMEDIES: usize = 2;
 /// Kinds of events shown.
-const EVENTS: usize = 5;
+const EVENTS: usize = 3;
 /// Columns of the headings at the left.
 const MARGIN: usize = 14;
 

@@ -123,6 +123,28 @@ impl Aspect {
 
     /// The parts of the time to first token.
     pub const FIRST_TOKEN: &[Self] = &[Self::Queue, Self::Prefill, Self::FrontEnd];
+    /// What a card that is slow, or fails, can make hurt.
+    pub const OF_THE_CARD: &[Self] = &[
+        Self::Availability,
+        Self::Prefill,
+        Self::DecodeStep,
+        Self::Interference,
+        Self::Stalls,
+        Self::HostGap,
+        Self::GpuClock,
+    ];
+    /// What a release or its settings can make hurt.
+    pub const OF_A_RELEASE: &[Self] = &[
+        Self::Availability,
+        Self::Errors,
+        Self::Queue,
+        Self::Prefill,
+        Self::DecodeStep,
+        Self::Interference,
+        Self::Stalls,
+        Self::HostGap,
+        Self::Preemption,
+    ];
     /// The parts of the time per token.
     pub const TOKEN: &[Self] = &[Self::DecodeStep, Self::Interference, Self::Stalls, Self::HostGap];
     /// What lies between the server's tokens and whoever reads them.

@@ -15,15 +15,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "gpu-power-or-capability-limit",
     class: Class::Hardware,
     layer: Layer::Gpu,
-    hurts: &[
-        Aspect::Availability,
-        Aspect::Prefill,
-        Aspect::DecodeStep,
-        Aspect::Interference,
-        Aspect::Stalls,
-        Aspect::HostGap,
-        Aspect::GpuClock,
-    ],
+    hurts: Aspect::OF_THE_CARD,
     summary: "A GPU runs below its kind because its power limit was lowered, its clocks were set, the power supply brakes it, or it is a MIG slice.",
     symptoms: &["everything is slower than on the other machines, steadily, and the card is cool"],
     confirmed_by: &[

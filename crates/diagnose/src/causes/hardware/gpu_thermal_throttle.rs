@@ -15,15 +15,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "gpu-thermal-throttle",
     class: Class::Hardware,
     layer: Layer::Gpu,
-    hurts: &[
-        Aspect::Availability,
-        Aspect::Prefill,
-        Aspect::DecodeStep,
-        Aspect::Interference,
-        Aspect::Stalls,
-        Aspect::HostGap,
-        Aspect::GpuClock,
-    ],
+    hurts: Aspect::OF_THE_CARD,
     summary: "A GPU is too hot, so the driver or the hardware lowers its clocks.",
     symptoms: &[
         "prompts and tokens are both slower, more so in hot hours",

@@ -15,15 +15,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "nvlink-degraded",
     class: Class::Hardware,
     layer: Layer::Network,
-    hurts: &[
-        Aspect::Availability,
-        Aspect::Prefill,
-        Aspect::DecodeStep,
-        Aspect::Interference,
-        Aspect::Stalls,
-        Aspect::HostGap,
-        Aspect::GpuClock,
-    ],
+    hurts: Aspect::OF_THE_CARD,
     summary: "NVLinks between GPUs that work together are down or repeat packets, or the fabric manager is not well.",
     symptoms: &[
         "tokens are slow on one machine that shares a model over several GPUs",

@@ -14,15 +14,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "pcie-link-downgrade",
     class: Class::Hardware,
     layer: Layer::Gpu,
-    hurts: &[
-        Aspect::Availability,
-        Aspect::Prefill,
-        Aspect::DecodeStep,
-        Aspect::Interference,
-        Aspect::Stalls,
-        Aspect::HostGap,
-        Aspect::GpuClock,
-    ],
+    hurts: Aspect::OF_THE_CARD,
     summary: "A GPU's PCIe link runs at a lower generation or with fewer lanes than it could, and something that serves requests needs its bandwidth.",
     symptoms: &[
         "first tokens are late, more than the pace of tokens suffers",

@@ -17,15 +17,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "straggler-gpu-or-rank",
     class: Class::Hardware,
     layer: Layer::Gpu,
-    hurts: &[
-        Aspect::Availability,
-        Aspect::Prefill,
-        Aspect::DecodeStep,
-        Aspect::Interference,
-        Aspect::Stalls,
-        Aspect::HostGap,
-        Aspect::GpuClock,
-    ],
+    hurts: Aspect::OF_THE_CARD,
     summary: "One GPU of a group that shares a model is slower than the others, and every exchange waits for it.",
     symptoms: &[
         "a group of GPUs is slow while most of them show 100 % utilisation at little power",

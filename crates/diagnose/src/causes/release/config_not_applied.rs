@@ -15,17 +15,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "config-not-applied",
     class: Class::Release,
     layer: Layer::Configuration,
-    hurts: &[
-        Aspect::Availability,
-        Aspect::Errors,
-        Aspect::Queue,
-        Aspect::Prefill,
-        Aspect::DecodeStep,
-        Aspect::Interference,
-        Aspect::Stalls,
-        Aspect::HostGap,
-        Aspect::Preemption,
-    ],
+    hurts: Aspect::OF_A_RELEASE,
     summary: "The running server does not have the configuration people believe: an old process, another way of starting it, a flag that was ignored, overridden or switched off.",
     symptoms: &[
         "a change of the configuration changed nothing",

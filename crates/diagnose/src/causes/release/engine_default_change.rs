@@ -16,17 +16,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "engine-default-change",
     class: Class::Release,
     layer: Layer::Configuration,
-    hurts: &[
-        Aspect::Availability,
-        Aspect::Errors,
-        Aspect::Queue,
-        Aspect::Prefill,
-        Aspect::DecodeStep,
-        Aspect::Interference,
-        Aspect::Stalls,
-        Aspect::HostGap,
-        Aspect::Preemption,
-    ],
+    hurts: Aspect::OF_A_RELEASE,
     summary: "An upgrade changed a default that nobody had set, so the same command line now gives another capacity or behaviour.",
     symptoms: &[
         "the KV pool, the batch or the pace differ after an upgrade with the same flags",
