@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::gpu::GpuSurvey;
 use crate::manifest::{self, ManifestText};
 use crate::model::ModelFiles;
-use crate::{ClientRequest, Collected, HostSnapshot, Intent, Millis, PathProbe, Replica};
+use crate::{ClientRequest, Collected, HostSnapshot, Intent, Millis, PathProbe, Replica, StartRun};
 
 /// All that was collected about one server over one window, and what its user wants of it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -34,6 +34,8 @@ pub struct Case {
     pub client: Vec<ClientRequest>,
     /// The model's files on the serving machine.
     pub model: Option<ModelFiles>,
+    /// The start of the server, where intriage ran it.
+    pub start: Option<StartRun>,
     /// Other servers of the same deployment, each with evidence of its own; what is judged is the rest of this case.
     pub replicas: Vec<Replica>,
     /// What each collector brought, and what was skipped and why.

@@ -3,7 +3,7 @@
 //! A folder of recordings and a case file share it, so one reader serves both:
 //! `metrics/<unix_ms>.txt`, `metrics/<unix_ms>.failed`, `endpoints/<path with / as __>.json`,
 //! `host/<unix_ms>/<kernel path>` (see [`host`]), `manifests/<unix_ms>/<name>` (see [`manifest`]), `server.log`, `client.jsonl`,
-//! `path.json`, `cmdline.txt`, `gpu.json`, the texts of GPU tools (see [`GpuEvidence::TEXTS`]), `dcgm/<unix_ms>.txt` or
+//! `path.json`, `cmdline.txt`, `start.json`, `gpu.json`, the texts of GPU tools (see [`GpuEvidence::TEXTS`]), `dcgm/<unix_ms>.txt` or
 //! `.failed`, `model/<file>` (see [`model`]), `replicas/<name>/…` with the same layout below it, and `case.json` with what
 //! is no evidence: see [`file`](crate::file). `truth.json` is for the scoreboard; nothing here reads it.
 
@@ -64,6 +64,10 @@ pub fn add(case: &mut Case, name: &str, bytes: Vec<u8>) -> bool {
             Ok(survey) => case.gpu.survey = Some(survey),
             Err(why) => case.notes.push(format!("gpu.json was left out: {}", unreadable(&why))),
         },
+        "start.json" => match serde_json::from_slice(&bytes) {
+            Ok(start) => case.start = Some(start),
+            Err(why) => case.notes.push(format!("start.json was left out: {}", unreadable(&why))),
+        },
         _ if is_log(name) => {
             case.logs.retain(|log| log.name != name);
             case.logs.push(LogText { name: name.to_owned(), text: text(bytes) });
@@ -74,7 +78,7 @@ pub fn add(case: &mut Case, name: &str, bytes: Vec<u8>) -> bool {
 }
 
 /// Files with a name of their own, beside the texts of GPU tools.
-const PLAIN: [&str; 4] = ["client.jsonl", "path.json", "cmdline.txt", "gpu.json"];
+const PLAIN: [&str; 5] = ["client.jsonl", "path.json", "cmdline.txt", "gpu.json", "start.json"];
 
 /// Whether [`add`] would take a file of this name; lets a reader skip the rest unread.
 pub fn wants(name: &str) -> bool {
@@ -133,6 +137,9 @@ pub fn files(case: &Case) -> Vec<(String, Vec<u8>)> {
     }
     if !case.paths.is_empty() {
         files.push(("path.json".to_owned(), path::write(&case.paths).into_bytes()));
+    }
+    if let Some(json) = case.start.as_ref().and_then(|start| serde_json::to_vec(start).ok()) {
+        files.push(("start.json".to_owned(), json));
     }
     if let Some(line) = &case.command_line {
         files.push(("cmdline.txt".to_owned(), line.clone().into_bytes()));
@@ -213,6 +220,10 @@ mod tests {
             ("dcgm/2000.txt", "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 1\n"),
             ("dcgm/1000.failed", "connection refused"),
             ("gpu.json", r#"{"source":"NVML 13","cards":[{"index":0,"name":"NVIDIA H200"}]}"#),
+            (
+                "start.json",
+                r#"{"at":5,"end":{"kind":"exited","code":1},"took":2.5,"phases":[{"phase":"launch","began":0.0,"took":2.5}]}"#,
+            ),
             ("manifests/1500/vllm.service", "[Service]\n"),
             ("manifests/0/compose.yaml", "services: {}\n"),
             ("host/2000/proc/stat", "cpu 2\n"),

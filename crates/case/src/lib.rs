@@ -25,6 +25,8 @@ mod path;
 mod replica;
 mod series;
 mod signal;
+mod start;
+pub mod surroundings;
 mod time;
 mod units;
 mod unreadable;
@@ -41,6 +43,7 @@ pub use path::{AddressSeen, Family, PathProbe, Resolved, Route, StreamSeen};
 pub use replica::{MAX_REPLICAS, Replica, is_replica_name, replica_name};
 pub use series::{CounterWindow, Series};
 pub use signal::{Aggregate, Kind, Signal};
+pub use start::{PhaseTime, StartEnd, StartPhase, StartRun};
 pub use time::{Millis, Nanos};
 pub use units::{
     Bytes, Celsius, Events, Hertz, PerSecond, Quantity, Ratio, Requests, Seconds, Tokens, Unit, Watts,

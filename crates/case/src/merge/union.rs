@@ -37,6 +37,7 @@ pub(super) fn add(known: &str, case: &mut Case, name: &str, mut from: Case, unme
         }
     }
     later(&mut case.model, from.model, || tell("model: the later is kept; the files".into()));
+    later(&mut case.start, from.start, || tell("start: the later is kept; the start".into()));
     match (&case.gpu.survey, from.gpu.survey) {
         (None, survey) => case.gpu.survey = survey,
         (Some(ours), Some(theirs)) if *ours != theirs => {
