@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Searches 1 GB of real log lines that hold none of our texts with our scan and with ripgrep for the same texts, one
-# after the other on one core, and prints the speeds and the ratio; then a real log as it is.
+# after the other on one core, and prints the speeds and the ratio; then a real log as it is, and a log of a server at
+# work in which every line holds a text. With INTRIAGE set to a built binary, its check of the last one is timed, too.
 #
 # Usage: log_scan_vs_ripgrep.sh [BYTES]. Needs Debian's package ripgrep and BYTES of free space in $TMPDIR.
 # The file is in the page cache. Times are CPU times, of five runs the least, so that a busy machine disturbs little.
@@ -61,3 +62,16 @@ for _ in $(seq 1 1000); do tr -d '\r' <"$fixtures/h200/vllm-h200-healthy30/serve
 ours "$real"
 theirs=$(speed_of "$real" "$(least_cpu rg --no-config -j1 -F -c -f "$work/texts" "$real")")
 echo "a real log, $(bytes_of "$real") bytes: intriage $scan GB/s, ripgrep $theirs GB/s"
+
+# Access lines and statistics alone: every line holds a text.
+served=$work/served.log
+"$speed" served "$bytes" >"$served"
+ours "$served"
+theirs=$(speed_of "$served" "$(least_cpu rg --no-config -j1 -F -c -f "$work/texts" "$served")")
+echo "a log full of matches, $(bytes_of "$served") bytes: intriage $scan GB/s, ripgrep $theirs GB/s, ratio $(ratio "$scan" "$theirs")"
+
+if [[ -n ${INTRIAGE:-} ]]; then
+    whole=$(least_cpu "$INTRIAGE" check "$served")
+    peak=$(/usr/bin/time -f %M "${one_core[@]}" "$INTRIAGE" check "$served" 2>&1 >/dev/null | tail -n 1)
+    echo "check of it, from the start of the process to its end: $whole s of CPU, $((peak / 1024)) MiB at most"
+fi

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::dialect::{Dialect, Engine, dialect};
 use crate::exposition::Exposition;
-use crate::log::written_last;
+use crate::log::{LogKind, LogReadings, line_number, written_last};
 use crate::version::Version;
 
 /// Who answered.
@@ -100,32 +100,88 @@ pub(crate) fn by_command_line(line: &str) -> Option<Engine> {
 /// A server that never came up leaves only its log. What an engine says of itself counts first: a traceback of one may
 /// run through the packages of another.
 fn by_logs(case: &Case) -> Option<Engine> {
-    const MARKS: [(&str, Engine); 18] = [
+    const MARKS: &[(&str, Engine)] = &[
         ("LLM engine (v", Engine::Vllm),
         ("vLLM API server version ", Engine::Vllm),
+        ("non-default args: {", Engine::Vllm),
+        ("(APIServer pid=", Engine::Vllm),
+        ("(EngineCore", Engine::Vllm),
+        ("Avg prompt throughput: ", Engine::Vllm),
+        ("(Worker_TP", Engine::Vllm),
+        ("(VllmWorker", Engine::Vllm),
+        ("(RayWorkerWrapper pid=", Engine::Vllm),
+        ("Maximum concurrency for ", Engine::Vllm),
+        ("# GPU blocks: ", Engine::Vllm),
+        ("[gpu_model_runner.py:", Engine::Vllm),
+        ("[kv_cache_utils.py:", Engine::Vllm),
+        ("llm_engine.py:", Engine::Vllm),
         ("server_args=ServerArgs(", Engine::Sglang),
+        ("#running-req: ", Engine::Sglang),
+        ("#new-seq: ", Engine::Sglang),
+        ("Load weight begin. avail mem=", Engine::Sglang),
+        ("Init torch distributed begin.", Engine::Sglang),
+        ("Capture cuda graph begin.", Engine::Sglang),
+        ("KV Cache is allocated. ", Engine::Sglang),
+        ("The server is fired up and ready to roll!", Engine::Sglang),
+        ("max_total_num_tokens=", Engine::Sglang),
+        ("[sgl_kernel] ", Engine::Sglang),
         ("text_generation_launcher", Engine::Tgi),
+        ("text_generation_router", Engine::Tgi),
+        ("text_generation_server", Engine::Tgi),
+        ("shard-manager: ", Engine::Tgi),
+        ("Error: ShardCannotStart", Engine::Tgi),
         ("[TRT-LLM]", Engine::TensorRtLlm),
         ("[TensorRT-LLM]", Engine::TensorRtLlm),
         // Ollama before llama.cpp: it runs it, and its log holds those lines, too.
         ("source=routes.go:", Engine::Ollama),
         ("msg=\"starting llama server\"", Engine::Ollama),
         ("msg=\"starting runner\"", Engine::Ollama),
+        // Go's logger with its source; of these engines only Ollama writes it.
+        ("level=INFO source=", Engine::Ollama),
+        ("level=WARN source=", Engine::Ollama),
+        ("level=ERROR source=", Engine::Ollama),
+        ("source=llama_server.go:", Engine::Ollama),
         ("llama_server", Engine::LlamaCpp),
         ("load_model: loading model '", Engine::LlamaCpp),
         ("srv    load_model: ", Engine::LlamaCpp),
         ("llama_model_loader: ", Engine::LlamaCpp),
+        ("slot launch_slot_", Engine::LlamaCpp),
+        ("slot update_slots", Engine::LlamaCpp),
+        ("llama_context: ", Engine::LlamaCpp),
+        ("llama_init_from_model: ", Engine::LlamaCpp),
+        ("ggml_cuda_init: ", Engine::LlamaCpp),
+        ("slot print_timing: id", Engine::LlamaCpp),
+        ("slot      release: id", Engine::LlamaCpp),
+        ("load_tensors: offload", Engine::LlamaCpp),
+        ("llm_load_tensors: ", Engine::LlamaCpp),
+        ("llm_load_print_meta: ", Engine::LlamaCpp),
+        ("main: server is listening on ", Engine::LlamaCpp),
+        ("system_info: n_threads = ", Engine::LlamaCpp),
+        ("[TM][", Engine::Lmdeploy),
         // SGLang uses parts of vLLM, and never the other way round.
         ("sglang/srt", Engine::Sglang),
         ("sglang", Engine::Sglang),
         ("vllm", Engine::Vllm),
         ("tensorrt_llm", Engine::TensorRtLlm),
         ("lmdeploy", Engine::Lmdeploy),
+        ("llama-server", Engine::LlamaCpp),
+        ("ollama", Engine::Ollama),
+        // Last: PyTorch has a compiler of that name.
+        ("dynamo_runtime", Engine::Dynamo),
+        ("dynamo_llm", Engine::Dynamo),
+        ("dynamo.frontend", Engine::Dynamo),
     ];
-    MARKS
-        .into_iter()
-        .find(|(mark, _)| case.logs.iter().any(|l| l.text.contains(mark)))
-        .map(|(_, engine)| engine)
+    let holds = |mark: &str| case.logs.iter().any(|log| log.text.contains(mark));
+    let marked = MARKS.iter().find(|(mark, _)| holds(mark)).map(|(_, engine)| *engine);
+    marked.or_else(|| case.logs.iter().find_map(by_lines))
+}
+
+/// The engine that writes a line found in the log; a few words of an error are often all there is.
+fn by_lines(log: &LogText) -> Option<Engine> {
+    LogReadings::of(log).events.iter().find_map(|event| match event.log {
+        LogKind::Engine(engine) => Some(engine),
+        _ => None,
+    })
 }
 
 fn version_from_endpoints(engine: Engine, case: &Case) -> Option<(Version, Source)> {
@@ -157,12 +213,14 @@ fn version_from_logs(engine: Engine, case: &Case) -> Option<(Version, Source)> {
 }
 
 /// What stands directly before the release in a start's lines, by engine.
-const RELEASES: [(Engine, &str); 5] = [
+const RELEASES: [(Engine, &str); 7] = [
     (Engine::Vllm, "LLM engine (v"),
     (Engine::Vllm, "vLLM API server version "),
     (Engine::Vllm, "█  version "),
     (Engine::LlamaCpp, "build: "),
     (Engine::Ollama, " (version "),
+    (Engine::TensorRtLlm, "TensorRT LLM version: "),
+    (Engine::TensorRtLlm, "TensorRT-LLM version: "),
 ];
 
 /// The release a log names, and where. Of several starts the last one counts.
@@ -175,8 +233,8 @@ pub(crate) fn version_of_log(engine: Engine, log: &LogText) -> Option<(Version, 
         marks.filter_map(last).max().or_else(|| last("  version ").filter(|_| engine == Engine::Vllm))?;
     let is_part = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
     let release = text[at..].split(|c: char| !is_part(c)).next()?;
-    let line = u32::try_from(text[..at].matches('\n').count() + 1).unwrap_or(u32::MAX);
-    Some((Version::parse(release)?, Source::Log { file: log.name.clone(), line }))
+    let release = Version::parse(release)?;
+    Some((release, Source::Log { file: log.name.clone(), line: line_number(text, at) }))
 }
 
 /// The newest "since" among the metrics seen.

@@ -4,6 +4,7 @@
 //! signal as series or histograms, the configuration with its sources, what the log tells. It is a
 //! pure function; no engine's name is known outside this crate except as data.
 
+mod behaviour;
 mod config;
 mod detect;
 mod dialect;
@@ -11,9 +12,11 @@ mod dynamo;
 pub mod exposition;
 mod gpu;
 pub mod host;
+mod launch_line;
 mod llamacpp;
 mod lmdeploy;
 mod log;
+mod log_requests;
 mod model;
 mod observed;
 mod ollama;
@@ -26,6 +29,7 @@ mod trtllm;
 mod version;
 mod vllm;
 
+pub use behaviour::Behaviour;
 pub use config::{
     Asked, Config, ConfigAnswer, ConfigRow, ConfigTable, Launch, ManifestError, ManifestTexts, Passage,
     Place, RowVerdict, Said, Setting, SettingValue, Start, Stated, Variable, Word, Writing,
@@ -36,12 +40,15 @@ pub use dialect::{Availability, Dialect, Engine, Flag, FlagValue, How, LogValue,
 pub use gpu::{
     BusPlace, Complaint, DeviceReport, GpuReadings, GpuText, Gravity, Reported, UnderLoad, recognise_gpu_text,
 };
+pub use launch_line::{FlagMatch, GivenFlag, KnownFlag, KnownFlags, LaunchLine, Takes, known_flags};
 pub use log::{
-    Field, Figure, FigureIs, LogChain, LogClock, LogEvent, LogKind, LogOrder, LogReadings, LogSeries,
-    LogTime, Meaning, Numbered, Periodic, Reading, Signature, StartLine, StartPart, Told, Wording, Xid,
-    XidFault, figures, kernel_record, log_order, log_texts, periodic_lines, signatures, start_lines,
+    FatalLine, Field, Figure, FigureIs, Frame, LeftOut, LogChain, LogClock, LogEnd, LogEvent, LogKind,
+    LogMoment, LogOrder, LogReadings, LogSeries, LogSpan, LogStory, LogTime, Meaning, Numbered, Periodic,
+    PhaseLine, Reading, RootError, Sieve, Signature, StartLine, StartPart, Thrown, Told, Wording, Xid,
+    XidFault, figures, kernel_record, log_order, log_texts, periodic_lines, phase_lines, phase_of,
+    signatures, start_lines,
 };
-pub use model::{Model, read_model};
+pub use model::{MOST_HEAD, Model, NoHead, WeightsHead, gguf_head, read_model, safetensors_head};
 pub use observed::{Before, Instance, Observed, Track, TrackData, read};
 pub use port::port_in;
 pub use version::{Version, VersionRange};

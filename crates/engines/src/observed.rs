@@ -13,7 +13,8 @@ use crate::dialect::{Dialect, Engine, dialect};
 use crate::exposition::{self, Exposition};
 use crate::gpu::{GpuReadings, read_gpu};
 use crate::host::{Host, read_host};
-use crate::log::{Known, LogReadings, Xid, read_logs, told};
+use crate::log::{Known, LogReadings, Pasted, Xid, read_logs, told};
+use crate::log_requests::told_by_log;
 use crate::model::{Model, read_model};
 use crate::version::Version;
 use crate::{scrapes, vllm};
@@ -99,6 +100,35 @@ pub struct Before {
 
 /// Reads a case. Pure: the same case gives the same result anywhere.
 pub fn read(case: &Case) -> Observed {
+    let Some(mut pasted) = Pasted::of(&case.logs) else { return read_plain(case) };
+    // Everything but the logs, which may be large, as it is.
+    let plain = Case {
+        target: case.target.clone(),
+        intent: case.intent.clone(),
+        scrapes: case.scrapes.clone(),
+        endpoints: case.endpoints.clone(),
+        logs: std::mem::take(&mut pasted.logs),
+        command_line: case.command_line.clone(),
+        manifests: case.manifests.clone(),
+        gpu: case.gpu.clone(),
+        host: case.host.clone(),
+        client: case.client.clone(),
+        model: case.model.clone(),
+        replicas: case.replicas.clone(),
+        collected: case.collected.clone(),
+        paths: case.paths.clone(),
+        notes: case.notes.clone(),
+        redacted: case.redacted,
+        start: case.start.clone(),
+    };
+    let mut observed = read_plain(&plain);
+    pasted.renumber(&mut observed);
+    observed.notes.append(&mut pasted.notes);
+    observed
+}
+
+/// Reads a case whose logs are plain.
+fn read_plain(case: &Case) -> Observed {
     let mut observed = Observed {
         host: read_host(&case.host),
         model: case.model.as_ref().map(read_model),
@@ -196,7 +226,11 @@ fn read_as(dialect: &Dialect, case: &Case, parsed: &[(Millis, Exposition<'_>)], 
             log.name
         ));
     }
-    from_info_metric(dialect, parsed, config);
+    let told = told_by_log(observed);
+    observed.tracks.extend(told);
+    let has_gpu = observed.gpu.name.is_some();
+    let config = &mut observed.config;
+    from_info_metric(dialect, parsed, has_gpu, config);
     from_tracks(&observed.tracks, config);
     if dialect.engine == Engine::Vllm {
         vllm::state_pool(&mut observed.config);
@@ -240,7 +274,12 @@ fn unknown_engine() -> String {
 }
 
 /// `vllm:cache_config_info{block_size="16",…}` carries settings as labels.
-fn from_info_metric(dialect: &Dialect, parsed: &[(Millis, Exposition<'_>)], config: &mut Config) {
+fn from_info_metric(
+    dialect: &Dialect,
+    parsed: &[(Millis, Exposition<'_>)],
+    has_gpu: bool,
+    config: &mut Config,
+) {
     let Some((_, last)) = parsed.last() else { return };
     for sample in &last.samples {
         let is_info = sample.name.ends_with("_config_info")
@@ -251,6 +290,9 @@ fn from_info_metric(dialect: &Dialect, parsed: &[(Millis, Exposition<'_>)], conf
                 sample.labels.iter().map(|(k, v)| (k.to_owned(), v.into_owned())).collect();
             let fields = labels.iter().map(|(k, v)| (k.as_str(), v.as_str()));
             crate::config::from_fields(dialect, fields, &source, Role::Resolved, config);
+            if dialect.engine == Engine::Vllm && !has_gpu {
+                vllm::state_device(&labels, &source, config);
+            }
             // Engines of one server share their settings: the first one speaks for all.
             break;
         }

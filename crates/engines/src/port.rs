@@ -33,9 +33,14 @@ pub fn port_in<S: AsRef<str>>(words: &[S]) -> Option<u16> {
     named?.parse().ok()
 }
 
+/// The port a product listens on where nobody names one.
+pub(crate) fn usual_port(product: &str) -> Option<u16> {
+    USUAL.iter().find(|(name, _)| *name == product).map(|(_, port)| *port)
+}
+
 /// Whether a product started with these words listens there.
 pub(crate) fn listens_on<S: AsRef<str>>(product: &str, words: &[S], port: u16) -> bool {
-    let usual = || USUAL.iter().find(|(name, _)| *name == product).map(|(_, port)| *port);
+    let usual = || usual_port(product);
     let names_one = words.iter().any(|w| w.as_ref() == "--port" || w.as_ref().starts_with("--port="));
     (if names_one { port_in(words) } else { usual() }) == Some(port)
 }

@@ -47,6 +47,9 @@ fn every_wording_says_where_it_was_found() {
             Wording::Code(place) => {
                 assert!(place.contains(':') && signature.source.url().is_some(), "{signature:?}");
             }
+            Wording::Library(file) => {
+                assert!(!file.is_empty() && signature.source.url().is_none(), "{signature:?}");
+            }
             Wording::Incident(id) => {
                 assert!(
                     id.contains('#') && signature.source.url().unwrap().starts_with("https://"),
@@ -86,6 +89,68 @@ fn a_recording_holds_one_start() {
         let count = |start: &StartLine| text.lines().filter(|line| line.contains(start.text)).count();
         assert!(start_lines().iter().all(|start| count(start) <= 1), "{}", path.display());
         assert!(start_lines().iter().any(|start| count(start) == 1), "{}", path.display());
+    }
+}
+
+/// A line that only scares says why it does; no other line does.
+#[test]
+fn harmless_lines_have_a_reason() {
+    for signature in signatures() {
+        let harmless = signature.meaning == intriage_engines::Meaning::Harmless;
+        assert_eq!(harmless, !signature.reason.is_empty(), "{signature:?}");
+    }
+}
+
+/// None of the lines that end a start stands in the log of a server that came up.
+#[test]
+fn recordings_of_running_servers_hold_no_line_that_ends_a_start() {
+    use intriage_engines::Meaning::*;
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
+    for set in ["recordings", "h200", "lab"] {
+        for entry in std::fs::read_dir(folder.join(set)).unwrap() {
+            let path = entry.unwrap().path().join("server.log");
+            let Ok(bytes) = std::fs::read(&path) else { continue };
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let readings = LogReadings::of(&LogText { name: path.display().to_string(), text });
+            for ends in [
+                DriverTooOld,
+                FabricNotReady,
+                NoGpu,
+                NotBuiltForGpu,
+                NoKernelImage,
+                DtypeUnsupported,
+                QuantizationUnsupported,
+                AttentionUnsupported,
+                CpuInstruction,
+                ModelUnknown,
+                RemoteCode,
+                HubAuth,
+                HubUnreachable,
+                ModelFiles,
+                LoraRank,
+                PortInUse,
+                DiskFull,
+                SharedMemoryShort,
+                PermissionDenied,
+                BadArgument,
+                ConfigurationRefused,
+                ContextBeyondModel,
+                ParallelismUnfit,
+                CollectiveFailed,
+                ProbeKilled,
+                ProbeFailed,
+                HostKilled,
+                ExitedKilled,
+                NotScheduled,
+                ImageNotPulled,
+                EnvironmentBroken,
+                ForkedCuda,
+                CppException,
+                GpuEcc,
+            ] {
+                assert!(readings.first(ends).is_none(), "{}: {:?}", path.display(), readings.first(ends));
+            }
+        }
     }
 }
 
@@ -141,9 +206,17 @@ fn healthy_recordings_hold_no_line_that_says_something_broke() {
     for name in ["recordings/vllm-h200-healthy", "recordings/vllm-cpu-healthy", "lab/healthy6"] {
         let text = recording(&format!("{name}/server.log"));
         let readings = LogReadings::of(&LogText { name: name.into(), text });
-        for broken in
-            [EngineDied, CrashDump, WorkerSilent, GpuOutOfMemory, NoRoomForKv, Xid, Compiling, KernelFallback]
-        {
+        for broken in [
+            EngineDied,
+            CrashDump,
+            WorkerSilent,
+            WatchdogFired,
+            GpuOutOfMemory,
+            NoRoomForKv,
+            Xid,
+            Compiling,
+            KernelFallback,
+        ] {
             assert!(readings.first(broken).is_none(), "{name}: {:?}", readings.first(broken));
         }
     }

@@ -71,6 +71,36 @@ fn lines_cut_in_two_by_a_node_are_found_where_they_begin() {
 }
 
 #[test]
+fn of_an_export_with_the_newest_line_first_places_are_those_of_the_file() {
+    let turned: String = recorded().lines().rev().flat_map(|line| [line, "\n"]).collect();
+    let last = recorded().lines().count() as u32 + 1;
+    let (plain, read) = (told(recorded()), told(turned));
+    let expected: Vec<_> = plain.events.iter().map(|e| (e.0, last - e.1, last - e.2, e.3)).collect();
+    assert_eq!(read.events, expected);
+    assert_eq!((read.answers, read.running), (plain.answers, plain.running));
+}
+
+#[test]
+fn of_a_container_among_others_places_are_those_of_the_file() {
+    let nginx = "nginx-1 | 10.0.0.9 - - \"POST /v1/completions HTTP/1.1\" 200 12";
+    let both = each_line(|line| format!("{nginx}\nvllm-1  | {line}\n{nginx}"));
+    let (plain, read) = (told(recorded()), told(both));
+    let expected: Vec<_> = plain.events.iter().map(|e| (e.0, e.1 * 3 - 1, e.2 * 3 - 1, e.3)).collect();
+    assert_eq!(read.events, expected);
+    assert_eq!((read.answers, read.running), (plain.answers, plain.running));
+}
+
+#[test]
+fn records_without_line_ends_all_stand_in_the_first_line() {
+    let record = |line: &str| format!("{{\"log\":{},\"stream\":\"stderr\"}}", json(line));
+    let records: String = recorded().lines().map(record).collect();
+    let (plain, read) = (told(recorded()), told(records));
+    let expected: Vec<_> = plain.events.iter().map(|e| (e.0, 1, 1, e.3)).collect();
+    assert_eq!(read.events, expected);
+    assert_eq!((read.answers, read.running), (plain.answers, plain.running));
+}
+
+#[test]
 fn a_kernels_log_belongs_to_no_engine_and_still_tells() {
     let mut case = Case::default();
     case.add_log(LogText {

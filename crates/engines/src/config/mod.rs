@@ -34,6 +34,7 @@ pub(crate) use asked::ask;
 pub(crate) use compare::compare;
 pub(crate) use environment::{VariableChange, VariableRow};
 pub(crate) use json::from_json;
+pub(crate) use program::engine_words;
 pub(crate) use python::{Role, field_list, from_fields};
 
 /// One source's word on a setting.
@@ -156,6 +157,12 @@ impl Config {
     /// not name is the engine's default. Single values, such as those of a log cut at its start, list nothing.
     pub fn is_told(&self) -> bool {
         self.told
+    }
+
+    /// Every source anybody named, to be changed.
+    pub(crate) fn sources(&mut self) -> impl Iterator<Item = &mut Source> {
+        let all = [&mut self.stated, &mut self.wished, &mut self.replaced];
+        all.into_iter().flat_map(|map| map.values_mut().flatten()).map(|stated| &mut stated.source)
     }
 
     /// Every setting with what is in force.

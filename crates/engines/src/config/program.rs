@@ -95,6 +95,13 @@ pub(super) fn own_words<'a>(program: Program, words: &[&'a str]) -> Vec<(usize, 
     own
 }
 
+/// The engine a command starts, and that engine's own words; `None` where it starts none that is known, or through a script.
+pub(crate) fn engine_words<'a>(words: &[&'a str]) -> Option<(Engine, Vec<&'a str>)> {
+    let started = PROGRAMS.iter().map(|(engine, _)| (*engine, program(*engine, words, false)));
+    let (engine, started) = started.into_iter().find(|(_, found)| matches!(found, Program::Engine(_)))?;
+    Some((engine, own_words(started, words).into_iter().map(|(_, word)| word).collect()))
+}
+
 fn is_program(engine: Engine, word: &str) -> bool {
     let names = PROGRAMS.iter().find(|(of, _)| *of == engine).map_or(&[][..], |(_, names)| names);
     let base = base(word);

@@ -59,6 +59,13 @@ impl ConfigTable {
     }
 }
 
+impl ConfigTable {
+    /// Where each value was read, to be changed.
+    pub(crate) fn sources(&mut self) -> impl Iterator<Item = &mut Source> {
+        self.rows.iter_mut().flat_map(ConfigRow::said).map(|said| &mut said.from)
+    }
+}
+
 /// When the server started and when its manifest was last changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Start {
@@ -110,6 +117,11 @@ pub struct ConfigRow {
 }
 
 impl ConfigRow {
+    fn said(&mut self) -> impl Iterator<Item = &mut Said> {
+        let Self { requested, started_with, resolved, observed, default, replaced, .. } = self;
+        [requested, started_with, resolved, observed, default, replaced].into_iter().flatten()
+    }
+
     /// Whether what was asked for is not what happens.
     pub fn is_off(&self) -> bool {
         matches!(

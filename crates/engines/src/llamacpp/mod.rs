@@ -34,11 +34,12 @@ const METRICS: &[MetricRow] = &[
         .since("b2364"),
 ];
 
-const NO_HISTOGRAM: &str = "its metrics hold totals only, no per-request times; ask a client";
+const NO_HISTOGRAM: &str = "its metrics hold totals only; its log (--log) tells the times of each request where nobody waits for a slot";
+const NO_QUEUE: &str = "neither its metrics nor its log tell how long a request waits for a slot";
 
 const AVAILABILITY: &[Availability] = &[
     Availability { signal: LatencyTtft, why: NO_HISTOGRAM },
-    Availability { signal: LatencyQueue, why: NO_HISTOGRAM },
+    Availability { signal: LatencyQueue, why: NO_QUEUE },
     Availability { signal: LatencyE2e, why: NO_HISTOGRAM },
     Availability { signal: LatencyPrefill, why: NO_HISTOGRAM },
     Availability { signal: RequestsFinished, why: "finished requests are not counted" },

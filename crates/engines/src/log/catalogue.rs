@@ -5,23 +5,41 @@ use std::sync::LazyLock;
 use super::dumps::DUMPS;
 use super::periodic::{PERIODIC, Periodic};
 use super::scan::Scanner;
-use super::signature::Signature;
+use super::sieve::gap;
+use super::signature::{LogKind, Signature};
 use super::starts::{STARTS, StartLine};
-use super::{kernel, llamacpp, nccl, sglang, tgi, torch, trtllm, vllm, vllm_host};
+use super::thrown::{THROWS, Throws};
+use super::{
+    cuda, harmless, hub, kernel, kubernetes, launch, llamacpp, llamacpp_start, lmdeploy_start, nccl,
+    ollama_start, sglang, sglang_start, tgi, tgi_start, torch, trtllm, trtllm_start, vllm, vllm_host,
+    vllm_start,
+};
 use crate::Engine;
 use crate::dialect::{LogValue, dialect};
 
 /// Marks an access line of an inference request.
 const ANSWER: &str = "\"POST /";
 
-static SIGNATURES: [&[Signature]; 9] = [
+static SIGNATURES: [&[Signature]; 21] = [
     vllm::SIGNATURES,
     vllm_host::SIGNATURES,
+    vllm_start::SIGNATURES,
     sglang::SIGNATURES,
     llamacpp::SIGNATURES,
     tgi::SIGNATURES,
     trtllm::SIGNATURES,
+    sglang_start::SIGNATURES,
+    harmless::SIGNATURES,
+    llamacpp_start::SIGNATURES,
+    ollama_start::SIGNATURES,
+    tgi_start::SIGNATURES,
+    trtllm_start::SIGNATURES,
+    lmdeploy_start::SIGNATURES,
     torch::SIGNATURES,
+    cuda::SIGNATURES,
+    hub::SIGNATURES,
+    launch::SIGNATURES,
+    kubernetes::SIGNATURES,
     nccl::SIGNATURES,
     kernel::SIGNATURES,
 ];
@@ -43,6 +61,21 @@ pub(super) enum Target {
     Dump(usize),
     /// An answer's status.
     Answer,
+    /// What a program threw.
+    Thrown(Throws),
+    /// What lines that were left out counted.
+    Gap,
+}
+
+impl Target {
+    /// Whether only an engine writes such a line.
+    pub(super) fn is_engines(self) -> bool {
+        match self {
+            Self::Signature(_, signature) => matches!(signature.log, LogKind::Engine(_)),
+            Self::Start(_) | Self::Periodic(_) | Self::Value(..) | Self::Dump(_) => true,
+            Self::Answer | Self::Thrown(_) | Self::Gap => false,
+        }
+    }
 }
 
 /// The texts and what each is looked for.
@@ -50,6 +83,8 @@ pub(super) struct Catalogue {
     pub(super) scanner: Scanner,
     texts: Vec<&'static str>,
     targets: Vec<Vec<Target>>,
+    /// The index of the text that marks an answer.
+    pub(super) answer: usize,
 }
 
 /// Every signature, engine by engine.
@@ -83,7 +118,8 @@ impl Catalogue {
                 targets.push(vec![target]);
             }
         }
-        Self { scanner: Scanner::new(&texts), texts, targets }
+        let answer = texts.iter().position(|text| *text == ANSWER).unwrap_or(usize::MAX);
+        Self { scanner: Scanner::new(&texts), texts, targets, answer }
     }
 
     /// What the text of this index is looked for.
@@ -102,5 +138,7 @@ fn rows() -> impl Iterator<Item = (&'static str, Target)> {
     let dumps = DUMPS.iter().enumerate().map(|(i, dump)| (dump.text, Target::Dump(i)));
     // First: what else the same line says is of the start it begins.
     let starts = STARTS.iter().map(|start| (start.text, Target::Start(start)));
-    starts.chain(signatures).chain(periodic).chain(values).chain(dumps).chain([(ANSWER, Target::Answer)])
+    let thrown = THROWS.iter().map(|(text, throws)| (*text, Target::Thrown(*throws)));
+    let marks = [(ANSWER, Target::Answer), (gap::MARK, Target::Gap)];
+    starts.chain(signatures).chain(periodic).chain(values).chain(dumps).chain(marks).chain(thrown)
 }

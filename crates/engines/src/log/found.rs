@@ -7,14 +7,19 @@ use intriage_case::Source;
 use super::calendar::{Calendar, Known};
 use super::catalogue::Target;
 use super::dumps::DUMPS;
+use super::forms::is_share;
 use super::line::{Line, answer_status, excerpt, message, number_behind};
+use super::moments::{LogSpan, Moments};
 use super::processes::Processes;
-use super::readings::{LogEvent, LogReadings};
+use super::readings::{InOrder, LogEvent, LogReadings};
 use super::series::Collector;
+use super::sieve::gap::{Counted, Gap};
 use super::signature::{LogKind, Numbered, Signature};
 use super::stamp::{self, Stamp};
 use super::starts::StartPart;
+use super::thrown::{self, Thrown, Throws};
 use super::wrapping::Unwrapped;
+use super::writer::writer;
 use crate::config::{Config, SettingValue};
 use crate::dialect::{Dialect, Engine};
 
@@ -25,6 +30,7 @@ pub(super) struct Found<'a> {
     /// The files so far, the one that is read last.
     files: Vec<&'a str>,
     dialect: Option<&'a Dialect>,
+    known: Known,
     calendar: Calendar,
     events: Processes,
     /// Of the process that runs.
@@ -37,6 +43,14 @@ pub(super) struct Found<'a> {
     dumps: BTreeMap<usize, (Source, String)>,
     /// How far the last start has come.
     reached: Option<StartPart>,
+    /// Whether any line was an engine's.
+    is_engines: bool,
+    /// Of the process that runs and of the one before.
+    thrown: Vec<Thrown>,
+    /// Of the process that runs.
+    pub(super) moments: Moments,
+    /// Whether the line that was taken last begins another process.
+    begins: bool,
 }
 
 impl<'a> Found<'a> {
@@ -46,6 +60,7 @@ impl<'a> Found<'a> {
             chain,
             files: Vec::new(),
             dialect,
+            known,
             calendar: Calendar::new(known),
             events: Processes::default(),
             answers: BTreeMap::new(),
@@ -53,6 +68,10 @@ impl<'a> Found<'a> {
             values: BTreeMap::new(),
             dumps: BTreeMap::new(),
             reached: None,
+            is_engines: false,
+            thrown: Vec::new(),
+            moments: Moments::default(),
+            begins: false,
         }
     }
 
@@ -75,6 +94,7 @@ impl<'a> Found<'a> {
 
     /// Takes what one row of the tables finds in a line.
     pub(super) fn take(&mut self, target: Target, line: Line<'_>, log: &mut Unwrapped<'_>) {
+        self.is_engines |= target.is_engines();
         match target {
             Target::Start(start) => {
                 if self.is_of(start.engine) {
@@ -87,7 +107,7 @@ impl<'a> Found<'a> {
                     return;
                 }
                 // The wrapping's time has a date and a zone; the line's own often lacks both.
-                let wrapped = log.written_at(line.number).map(Stamp::Full);
+                let wrapped = log.written_at(line.row).map(Stamp::Full);
                 if let Some(stamp) = wrapped.or_else(|| stamp::of_line(line.text)) {
                     let (at, clock) = self.calendar.instant(stamp);
                     let file = self.files.last().copied().unwrap_or_default();
@@ -117,6 +137,22 @@ impl<'a> Found<'a> {
                     *self.answers.entry(status).or_default() += 1;
                 }
             }
+            // Taken as whole lines.
+            Target::Gap | Target::Thrown(_) => {}
+        }
+    }
+
+    /// Takes what lines counted that were left out here.
+    pub(super) fn leave_out(&mut self, gap: &Gap) {
+        for (what, by) in &gap.counted {
+            match *what {
+                Counted::Answer(status) => {
+                    let answers = self.answers.entry(status).or_default();
+                    *answers = answers.saturating_add(*by as u64);
+                }
+                Counted::Event(meaning, number) => self.events.more(meaning, number, *by as u32),
+                Counted::Signal(signal) => self.series.moved(signal, *by),
+            }
         }
     }
 
@@ -132,8 +168,41 @@ impl<'a> Found<'a> {
             self.answers.clear();
             self.series = Collector::default();
             self.events.restart(self.file(), line);
+            self.begins = true;
+            for thrown in &mut self.thrown {
+                thrown.starts_since += 1;
+            }
+            self.thrown.retain(|thrown| thrown.starts_since <= 1);
         }
         self.reached = Some(part);
+    }
+
+    /// The line at this place of the text may have begun another process.
+    pub(super) fn began(&mut self, text: &str, at: usize) {
+        if std::mem::take(&mut self.begins) {
+            self.moments = Moments::beginning(text, at);
+        }
+    }
+
+    /// Takes what a program threw, from the line that begins it on.
+    pub(super) fn thrown(&mut self, throws: Throws, text: &str, line: u32) {
+        let file = self.name();
+        let of_now = || self.thrown.iter().filter(|thrown| thrown.starts_since == 0);
+        if of_now().count() >= thrown::MOST {
+            return;
+        }
+        let read = match throws {
+            Throws::Python => thrown::traceback(text, line),
+            _ => thrown::crash(throws, text, line),
+        };
+        let Some(read) = read else { return };
+        // The second traceback of a chain begins inside the first.
+        let inside = |known: &Thrown| {
+            known.file == file && (known.line..=known.until).contains(&line) && known.is_of(&read)
+        };
+        if !of_now().any(inside) {
+            self.thrown.push(Thrown { file, ..read });
+        }
     }
 
     fn event(&mut self, place: usize, signature: &Signature, line: Line<'_>, log: &mut Unwrapped<'_>) {
@@ -164,7 +233,10 @@ impl<'a> Found<'a> {
                 starts_since: 0,
                 in_a_row: 1,
                 replaced: signature.latest || signature.numbered == Numbered::Amount,
+                in_order: InOrder::default(),
                 place: (chain, file),
+                writer: writer(line.text),
+                reason: signature.reason,
                 excerpt: excerpt(&message),
                 message,
             }
@@ -177,12 +249,13 @@ impl<'a> Found<'a> {
             // The figures around the number belong to its line.
             event.message = message(line.text);
             event.excerpt = excerpt(&event.message);
+            event.writer = writer(line.text);
         }
         event.last_line = line.number;
         event.count = event.count.saturating_add(1);
         // A kernel's log reaches back for weeks; an engine's begins with the process, and has many more lines.
         if signature.log == LogKind::Kernel {
-            let wrapped = log.written_at(line.number).map(Stamp::Full);
+            let wrapped = log.written_at(line.row).map(Stamp::Full);
             let stamp = wrapped.or_else(|| stamp::of_line(line.text));
             event.written = stamp.and_then(|stamp| self.calendar.written(stamp));
         }
@@ -192,8 +265,14 @@ impl<'a> Found<'a> {
     pub(super) fn finish(self, readings: &mut LogReadings, config: &mut Config) {
         readings.events.extend(self.events.finish());
         readings.series.extend(self.series.finish(self.chain));
-        for (status, count) in self.answers {
+        // A router beside the engines answers the same requests once more.
+        let beside = self.files.iter().all(|file| is_share(file)) && !self.is_engines;
+        for (status, count) in self.answers.into_iter().filter(|_| !beside) {
             *readings.answers.entry(status).or_default() += count;
+        }
+        readings.thrown.extend(self.thrown);
+        if readings.span == LogSpan::default() {
+            readings.span = self.moments.span(self.known);
         }
         let Some(dialect) = self.dialect else { return };
         for (place, (source, number)) in self.values {

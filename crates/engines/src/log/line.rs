@@ -1,5 +1,9 @@
 //! One line of a log, and small readings of it.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 /// A line of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Line<'a> {
@@ -7,6 +11,8 @@ pub(super) struct Line<'a> {
     pub(super) text: &'a str,
     /// Its number in the file, from 1.
     pub(super) number: u32,
+    /// Its number in the text that is left of the file, from 1.
+    pub(super) row: u32,
 }
 
 /// The number directly behind `mark`.
@@ -46,7 +52,8 @@ pub(super) fn excerpt(message: &str) -> String {
 
 /// The status of an access line such as `"POST /v1/… HTTP/1.1" 200`.
 pub(super) fn answer_status(line: &str) -> Option<u16> {
-    let (_, rest) = line.split_once(" HTTP/1.")?;
+    static VERSION: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(" HTTP/1."));
+    let rest = &line[VERSION.find(line.as_bytes())? + VERSION.needle().len()..];
     rest.get(3..6)?.parse::<u16>().ok().filter(|status| (100..600).contains(status))
 }
 

@@ -36,10 +36,20 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "slot update_slots: id 0 | task 9 | forcing full prompt re-processing due to lack of cache data",
         "0.03.815.347 I slot get_availabl: id  3 | task -1 | selected slot by LCP similarity, f_sim_best = 1.000 (> 0.100 thold), f_keep = 0.771",
     ),
-    row(ContextBeyondTraining, "exceeds the training context").from(
-        Wording::Knowledge(LINES),
-        "the slot context (8192) exceeds the training context",
+    row(ContextBeyondTraining, "exceeds the training context").without("capping").from(
+        Wording::Code("ggml-org/llama.cpp:tools/server/server-context.cpp"),
+        "srv    load_model: the slot context (4096) exceeds the training context of the model (2048)",
         "0.12.538.661 E srv    send_error: task id = 162, error: request (20001 tokens) exceeds the available context size (2048 tokens), try increasing it",
+    ),
+    row(ContextReduced, "exceeds the training context").with("capping").from(
+        Wording::Code("ggml-org/llama.cpp:tools/server/server-context.cpp"),
+        "srv    load_model: the slot context (4096) exceeds the training context of the model (2048) - capping",
+        "llama_context: n_ctx_seq (65536) > n_ctx_train (32768) -- possible training context overflow",
+    ),
+    row(PromptTruncated, "input truncated, n_ctx = ").from(
+        Wording::Code("ggml-org/llama.cpp:examples/server/server.cpp"),
+        "slot update_slots: id  0 | task 7 | input truncated, n_ctx = 2048, n_keep = 0, n_left = 2048, n_prompt_tokens = 1537",
+        "slot update_slots: id  0 | task 0 | new prompt, n_ctx_slot = 2048, n_keep = 0, n_prompt_tokens = 895",
     ),
     row(ContextShifted, "slot context shift").from(
         Wording::Knowledge(LINES),

@@ -12,6 +12,8 @@ pub enum Meaning {
     CrashDump,
     /// A worker does not answer.
     WorkerSilent,
+    /// A watchdog waited to its limit and calls it a hang.
+    WatchdogFired,
     /// The server has started and takes requests.
     Ready,
     /// The engine was paused or put to sleep by hand.
@@ -26,6 +28,78 @@ pub enum Meaning {
     ErrorTold,
     /// The CUDA runtime reported an error.
     CudaError,
+
+    // Why a start ended.
+    /// The driver is older than the CUDA runtime needs, or the two do not fit.
+    DriverTooOld,
+    /// The fabric between GPUs is not ready: its manager does not run.
+    FabricNotReady,
+    /// No GPU is visible to the process.
+    NoGpu,
+    /// The engine found no GPU and computes on the CPU.
+    RunsOnCpu,
+    /// The program or a library was built without support for GPUs.
+    NotBuiltForGpu,
+    /// A kernel was not built for this generation of GPUs.
+    NoKernelImage,
+    /// The GPU cannot compute in the data type.
+    DtypeUnsupported,
+    /// The GPU, or this build, cannot run the quantized format.
+    QuantizationUnsupported,
+    /// No attention kernel fits model and GPU.
+    AttentionUnsupported,
+    /// The processor lacks instructions the program was built with.
+    CpuInstruction,
+    /// The release does not know the model's architecture.
+    ModelUnknown,
+    /// The model comes with code that nobody allowed to run.
+    RemoteCode,
+    /// The hub refuses the model: gated, private, or no such name.
+    HubAuth,
+    /// The hub cannot be reached, and the files are not here.
+    HubUnreachable,
+    /// A file of the model is missing, cut off or damaged.
+    ModelFiles,
+    /// An adapter has a higher rank than the server allows.
+    LoraRank,
+    /// Somebody else listens on the port.
+    PortInUse,
+    /// A disk is full.
+    DiskFull,
+    /// A file may not be read or written.
+    PermissionDenied,
+    /// The command line has a flag or a value that is not known.
+    BadArgument,
+    /// The configuration was refused; the line that follows says why.
+    ConfigurationRefused,
+    /// The context window is longer than the model allows.
+    ContextBeyondModel,
+    /// The model cannot be split over so many GPUs, or there are fewer.
+    ParallelismUnfit,
+    /// Ranks could not find each other, or a collective failed.
+    CollectiveFailed,
+    /// The process was killed from outside with signal 9, as the kernel and memory limits do.
+    HostKilled,
+    /// The process ended with the code of signal 9; who sent it is not told.
+    ExitedKilled,
+    /// The orchestrator killed the server because a probe failed.
+    ProbeKilled,
+    /// A probe that may end the server failed.
+    ProbeFailed,
+    /// No machine of the cluster had room for the pod.
+    NotScheduled,
+    /// The container's image could not be fetched.
+    ImageNotPulled,
+    /// The Python environment is broken: a module or a library is missing or does not fit.
+    EnvironmentBroken,
+    /// A process used CUDA, or started others, in a way that its start method does not allow.
+    ForkedCuda,
+    /// An exception of C++ that nobody caught, an abort or a segmentation fault.
+    CppException,
+    /// The GPU's memory had an error that was not corrected.
+    GpuEcc,
+    /// A KV cache could not be handed over.
+    KvTransferFailed,
 
     // Memory.
     /// GPU memory ran out while serving or starting.
@@ -116,6 +190,12 @@ pub enum Meaning {
     // Requests.
     /// A request was longer than the context window.
     PromptTooLong,
+    /// A request asked for a model name that is not served.
+    ModelNotServed,
+    /// A prompt was cut to fit the window, and answered all the same.
+    PromptTruncated,
+    /// A chat template could not be rendered.
+    TemplateError,
     /// A request was given up.
     RequestAborted,
     /// A request was refused because the queue is full.
@@ -171,4 +251,7 @@ pub enum Meaning {
     CustomAllReduceOff,
     /// PCIe access control sends traffic between GPUs through the root complex.
     AcsRedirects,
+
+    /// A line that scares and means nothing; its row says why.
+    Harmless,
 }

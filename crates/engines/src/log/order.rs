@@ -9,6 +9,7 @@ use intriage_case::{LogText, Millis, Seconds};
 
 use super::calendar::{Calendar, Known, LogClock};
 use super::catalogue::{Target, catalogue};
+use super::forms::is_share;
 use super::signature::LogKind;
 use super::stamp::{self, DAY, Stamp};
 use super::wrapping::unwrap;
@@ -76,7 +77,8 @@ pub(super) fn chains<'a>(logs: &[&'a LogText], known: Known) -> Vec<Chain<'a>> {
     agree_on_a_clock(&mut files);
     let mut found: Vec<Vec<File<'a>>> = Vec::new();
     let mut orders = Vec::new();
-    let (mut engines, others): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| file.is_engines);
+    let (mut engines, others): (Vec<_>, Vec<_>) =
+        files.into_iter().partition(|file| file.is_engines && !is_share(&file.log.name));
     for file in others {
         found.push(vec![file]);
         orders.push(LogOrder::Given);

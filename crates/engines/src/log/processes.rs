@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::readings::LogEvent;
+use super::meaning::Meaning;
+use super::readings::{InOrder, LogEvent};
 use super::signature::LogKind;
 use super::starts::is_of_one_process;
 
@@ -37,6 +38,16 @@ impl Processes {
         events.entry((file, kind)).or_insert_with(new)
     }
 
+    /// So many more lines of the event of this meaning that was seen last were left out.
+    pub(super) fn more(&mut self, meaning: Meaning, number: Option<u32>, lines: u32) {
+        let events = self.running.values_mut().chain(self.kernels.values_mut());
+        let same =
+            events.filter(|event| event.meaning == meaning && (number.is_none() || event.number == number));
+        if let Some(event) = same.max_by_key(|event| (event.place, event.last_line)) {
+            event.count = event.count.saturating_add(lines);
+        }
+    }
+
     /// Another process begins here. How the one before was set up is gone with it; what happened to it stays evidence.
     pub(super) fn restart(&mut self, file: u32, line: u32) {
         let process = self.restarts.len();
@@ -68,7 +79,8 @@ impl Processes {
                 0 => 1,
                 _ => before.1.max(1),
             };
-            LogEvent { starts_since: behind as u32, in_a_row, ..event }
+            let in_order = InOrder { first: event.line, last: event.last_line, told: event.told_line };
+            LogEvent { starts_since: behind as u32, in_a_row, in_order, ..event }
         })
     }
 }

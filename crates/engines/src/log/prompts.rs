@@ -3,6 +3,7 @@
 //! People ask models what lines of a kernel's log mean. A prompt that is written as it came has lines of its own, and one
 //! of them can look just like the kernel's.
 
+use super::sieve::gap;
 use super::signature::Wording;
 
 /// Words of a message that writes down what was asked or answered.
@@ -56,6 +57,9 @@ static DUMPS: &[Dump] = &[
 /// Levels that begin a message of vLLM and of uvicorn.
 const LEVELS: [&str; 5] = ["INFO", "WARNING", "ERROR", "DEBUG", "CRITICAL"];
 
+/// Lines of a block that are looked at for its last message.
+const MOST_LINES: usize = 4096;
+
 /// Tells of lines of one text, asked for in their order, whether they stand in a prompt. Each line is looked at once,
 /// however many are asked for: a kernel's log can have the same complaint a hundred thousand times.
 pub(super) struct Prompts<'a> {
@@ -72,6 +76,11 @@ impl<'a> Prompts<'a> {
         Self { text, at: 0, inside: false }
     }
 
+    /// For the lines of a text that follows this line, the last one that began a message.
+    pub(super) fn behind(message: &str, text: &'a str) -> Self {
+        Self { text, at: 0, inside: is_open(message) }
+    }
+
     /// Whether a line, given as a part of the text, belongs to a message that writes down a request or an answer.
     pub(super) fn hold(&mut self, line: &str) -> bool {
         if begins_message(line) {
@@ -85,6 +94,16 @@ impl<'a> Prompts<'a> {
         self.at = self.at.max(upto);
         self.inside
     }
+}
+
+/// The last line of a text that begins a message.
+pub(super) fn last_message(text: &str) -> Option<&str> {
+    text.rsplit('\n').take(MOST_LINES).find(|line| begins_message(line))
+}
+
+/// Whether what a message writes down goes on in the lines behind it.
+pub(super) fn is_open(message: &str) -> bool {
+    begins_message(message) && goes_on(message)
 }
 
 fn writes_down(line: &str) -> bool {
@@ -124,7 +143,8 @@ fn begins_message(line: &str) -> bool {
             && bytes.get(1..5).is_some_and(|year| year.iter().all(u8::is_ascii_digit))
             && bytes.get(5) == Some(&b'-')
     };
-    level.is_some_and(|rest| rest.starts_with([' ', ':'])) || dated()
+    // Where lines were left out, nobody knows what goes on.
+    level.is_some_and(|rest| rest.starts_with([' ', ':'])) || dated() || line.starts_with(gap::MARK)
 }
 
 #[cfg(test)]

@@ -5,9 +5,12 @@ use intriage_case::LogText;
 use super::calendar::Known;
 use super::catalogue::{Target, catalogue};
 use super::found::Found;
+use super::line::Line;
+use super::meaning::Meaning;
 use super::order::{chains, of_names};
 use super::prompts::Prompts;
 use super::readings::LogReadings;
+use super::sieve::gap::Gap;
 use super::signature::LogKind;
 use super::wrapping::unwrap;
 use crate::config::Config;
@@ -41,7 +44,12 @@ fn scan(log: &LogText, found: &mut Found<'_>) {
     let mut unwrapped = unwrap(&log.text);
     let whole = std::mem::take(&mut unwrapped.text);
     let mut prompts = Prompts::of(&whole);
+    found.moments.open(&whole);
     catalogue().scanner.lines(&whole, |line, texts| {
+        if let Some(gap) = Gap::parse(line.text) {
+            found.leave_out(&gap);
+            return;
+        }
         for text in texts {
             for target in catalogue().targets(*text) {
                 let kernels = matches!(target, Target::Signature(_, row) if row.log == LogKind::Kernel);
@@ -49,9 +57,25 @@ fn scan(log: &LogText, found: &mut Found<'_>) {
                     continue;
                 }
                 found.take(*target, line, &mut unwrapped);
+                match target {
+                    Target::Signature(_, row) if row.meaning == Meaning::Ready && row.fits(line.text) => {
+                        found.moments.came_up(&whole, place(&whole, line) + line.text.len());
+                    }
+                    Target::Start(_) => found.began(&whole, place(&whole, line)),
+                    Target::Thrown(throws) => {
+                        found.thrown(*throws, &whole[place(&whole, line)..], line.number);
+                    }
+                    _ => {}
+                }
             }
         }
     });
+    found.moments.close(&whole);
+}
+
+/// Where a line of a text begins in it.
+fn place(whole: &str, line: Line<'_>) -> usize {
+    (line.text.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize)
 }
 
 #[cfg(test)]
@@ -61,7 +85,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Engine, Meaning, Setting, dialect};
+    use crate::{Engine, Setting, dialect};
 
     fn log(text: &str) -> LogText {
         LogText { name: "server.log".into(), text: text.into() }

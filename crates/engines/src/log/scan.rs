@@ -1,21 +1,27 @@
 //! Finds which lines of a text hold which of many texts, in one pass.
 //!
 //! Most lines hold none. Teddy, the vector search inside aho-corasick, skips those at several bytes a cycle, but only
-//! for up to 64 patterns, and it looks at their first four bytes alone. So each text is represented by its rarest end
-//! ([`anchor`]), the anchors are split into groups, and all groups search one block before the next is touched. Only
-//! a line with an anchor is looked at closely.
+//! for up to 64 patterns, and it looks at their first four bytes alone. So the texts are represented by a few rare parts
+//! of four bytes ([`anchors`]), these are split into groups, and all groups search one block before the next is touched.
+//! Only a line with an anchor is looked at closely, and not even that where it is like one before it ([`Alike`]).
 
 use aho_corasick::packed::{Config, MatchKind, Searcher};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, Span};
 use memchr::{memchr, memchr_iter, memrchr};
 
+use super::alike::Alike;
+use super::anchors::anchors;
 use super::line::Line;
+use super::sieve::gap::{self, Gap};
 
 /// Most anchors of one group. Of 16, 24, 32, 40, 48 and 64 this was among the fastest; all in one automaton was eight
 /// times slower.
 const GROUP: usize = 32;
 /// Bytes all groups search before the next block: fits a core's own cache.
 const BLOCK: usize = 128 * 1024;
+
+/// Bytes they search first, and behind a run of lines that are alike: such runs come again and need no search.
+const STEP: usize = 1024;
 
 /// Searches for a fixed set of texts.
 pub(super) struct Scanner {
@@ -42,10 +48,9 @@ impl Scanner {
 
     /// With groups of at most `group` anchors that search `block` bytes at a time.
     fn grouped(texts: &[&'static str], group: usize, block: usize) -> Self {
-        let mut anchors: Vec<&str> = texts.iter().map(|text| anchor(text)).collect();
+        let mut anchors = anchors(texts);
         // Neighbours share their first bytes, and with them Teddy's buckets.
         anchors.sort_unstable();
-        anchors.dedup();
         let groups = anchors.chunks(group).map(Group::new).collect();
         Self { groups, texts: texts.to_vec(), automaton: whole(texts), block }
     }
@@ -54,25 +59,51 @@ impl Scanner {
     pub(super) fn lines<'a>(&self, text: &'a str, mut found: impl FnMut(Line<'a>, &[usize])) {
         let bytes = text.as_bytes();
         let mut held = Held::new(self.texts.len());
-        let (mut counted, mut number) = (0, 1_u32);
-        let mut start = 0;
+        let mut alike = Alike::default();
+        // Up to here lines were counted, and so many more of the file stand for lines that were left out of it.
+        let (mut counted, mut row, mut left_out) = (0, 1_u32, 0_u32);
+        let (mut start, mut step) = (0, self.block.min(STEP));
         while start < bytes.len() {
-            let end = line_end(bytes, (start + self.block).min(bytes.len()));
+            let end = line_end(bytes, (start + step).min(bytes.len()));
+            let mut reached = end;
             self.candidates(bytes, start, end, |at| {
-                let first = memrchr(b'\n', &bytes[..at]).map_or(0, |newline| newline + 1);
-                let last = line_end(bytes, at);
-                // Line ends are ASCII, so both places are between characters.
-                let line = &text[first..last];
-                let line = line.strip_suffix('\n').unwrap_or(line);
-                self.hold(line, &mut held);
-                if !held.list.is_empty() {
-                    number += memchr_iter(b'\n', &bytes[counted..first]).count() as u32;
-                    counted = first;
-                    found(Line { text: line, number }, &held.list);
+                let mut first = memrchr(b'\n', &bytes[..at]).map_or(0, |newline| newline + 1);
+                let mut last = line_end(bytes, at);
+                let mut known = alike.held(without_end(&bytes[first..last]));
+                if known.is_none() {
+                    // Line ends are ASCII, so both places are between characters.
+                    let line = without_end(&bytes[first..last]);
+                    self.hold(&text[first..first + line.len()], &mut held);
+                    alike.learn(line, &held.list, &self.texts);
+                    known = Some(&held.list);
                 }
+                // Lines of one shape follow each other: as long as they do, nothing is searched for.
+                while let Some(list) = known {
+                    if !list.is_empty() {
+                        row += memchr_iter(b'\n', &bytes[counted..first]).count() as u32;
+                        let line = &text[first..first + without_end(&bytes[first..last]).len()];
+                        found(Line { text: line, number: row.saturating_add(left_out), row }, list);
+                        if line.starts_with(gap::MARK) {
+                            let lines = Gap::parse(line).map_or(1, |gap| gap.lines);
+                            let more = u32::try_from(lines).unwrap_or(u32::MAX).saturating_sub(1);
+                            left_out = left_out.saturating_add(more);
+                        }
+                        (counted, row) = (last, row + 1);
+                    }
+                    if last >= bytes.len() {
+                        break;
+                    }
+                    let next = line_end(bytes, last);
+                    known = alike.held(without_end(&bytes[last..next]));
+                    if known.is_some() {
+                        (first, last) = (last, next);
+                    }
+                }
+                reached = reached.max(last);
                 last
             });
-            start = end;
+            step = if reached > end { STEP } else { step * 2 }.min(self.block);
+            start = reached;
         }
     }
 
@@ -102,7 +133,7 @@ impl Scanner {
 }
 
 impl Group {
-    fn new(anchors: &[&str]) -> Self {
+    fn new(anchors: &[&[u8]]) -> Self {
         let teddy = Config::new().match_kind(MatchKind::LeftmostFirst).builder().extend(anchors).build();
         match teddy {
             Some(searcher) => Self::Teddy(searcher),
@@ -161,19 +192,8 @@ fn line_end(bytes: &[u8], at: usize) -> usize {
     memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |newline| at + newline + 1)
 }
 
-/// The end of `text` whose first four bytes are the rarest in logs.
-fn anchor(text: &str) -> &str {
-    let rarity = |at: usize| text.as_bytes()[at..at + 4].iter().map(|byte| rank(*byte)).sum::<usize>();
-    (0..=text.len().saturating_sub(4))
-        .filter(|at| text.is_char_boundary(*at) && text.len() >= 4)
-        .max_by_key(|at| (rarity(*at), usize::MAX - at))
-        .map_or(text, |at| &text[at..])
-}
-
-/// How rare a byte is in logs: its place among the bytes of the recordings' logs, the most common first.
-fn rank(byte: u8) -> usize {
-    const COMMON: &[u8] = b" 1e0ri./to:pn2s5OaPcvTlISd7\"m34-=h()6FANg_u89Hy,KR[]E'bkfCUGwMq|xLDW%";
-    memchr(byte, COMMON).unwrap_or(COMMON.len())
+fn without_end(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\n").unwrap_or(line)
 }
 
 #[cfg(test)]
@@ -205,15 +225,6 @@ mod tests {
     }
 
     #[test]
-    fn an_anchor_is_the_rare_end_of_its_text() {
-        assert_eq!(
-            anchor("on startup is less than desired GPU memory utilization"),
-            " GPU memory utilization"
-        );
-        assert_eq!(anchor("Xid "), "Xid ");
-    }
-
-    #[test]
     #[cfg(target_arch = "x86_64")]
     fn all_tables_are_searched_with_vector_instructions_where_there_are_any() {
         if std::arch::is_x86_feature_detected!("ssse3") {
@@ -237,6 +248,7 @@ mod tests {
                     5 => prop::sample::select(TEXTS.to_vec()).prop_map(str::to_owned),
                     5 => Just("\n".to_owned()),
                     3 => "[aE\\n é]{0,8}",
+                    4 => "(\\nINFO: [1-3.:]{1,5} - \"GET /[xy]( DeadErr)?\" 20[01]){1,3}",
                     1 => "\\PC{0,80}",
                 ],
                 0..80,

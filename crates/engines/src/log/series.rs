@@ -124,6 +124,13 @@ impl Collector {
         }
     }
 
+    /// Lines that were left out moved a signal that lines add up to.
+    pub(super) fn moved(&mut self, signal: Signal, by: f64) {
+        if let Some((_, column)) = self.columns.iter_mut().find(|((of, _), _)| *of == signal) {
+            column.total = (column.total + by).max(0.0);
+        }
+    }
+
     /// The series, by signal and engine.
     pub(super) fn finish(self, chain: u32) -> Vec<LogSeries> {
         self.columns

@@ -14,6 +14,8 @@ pub struct Signature {
     pub with: &'static str,
     /// A text the same line must not hold; empty for none.
     pub without: &'static str,
+    /// Whether the text must be all of its line: a shell's word for what happened to a program.
+    pub alone: bool,
     /// What the whole number behind the text is.
     pub numbered: Numbered,
     /// Whether the last such line counts: what is loaded again replaces what was loaded before.
@@ -24,6 +26,8 @@ pub struct Signature {
     pub range: VersionRange,
     /// Where the wording was found.
     pub source: Wording,
+    /// Why it means nothing, where it is [`Meaning::Harmless`]; empty elsewhere.
+    pub reason: &'static str,
     /// A line it must find.
     pub example: &'static str,
     /// A similar line it must not find.
@@ -48,6 +52,12 @@ pub enum LogKind {
     Engine(Engine),
     /// PyTorch and Python below an engine.
     Torch,
+    /// The CUDA runtime.
+    Cuda,
+    /// What loads models: the hub's client, Transformers, safetensors.
+    Hub,
+    /// What starts and ends servers: a shell, a container runtime, Kubernetes, Ray.
+    Launcher,
     /// NCCL.
     Nccl,
     /// The kernel, its drivers and its accounting files.
@@ -68,6 +78,8 @@ pub enum Wording {
     Incident(&'static str),
     /// In the source of who writes it, as `repository:path`. Values in the example are filled in.
     Code(&'static str),
+    /// In the strings of a library whose source is not public, by its file name.
+    Library(&'static str),
 }
 
 impl Wording {
@@ -79,7 +91,7 @@ impl Wording {
                 let (repository, path) = place.split_once(':')?;
                 return Some(format!("https://github.com/{repository}/blob/HEAD/{path}"));
             }
-            Self::Recording(_) | Self::Knowledge(_) => return None,
+            Self::Recording(_) | Self::Knowledge(_) | Self::Library(_) => return None,
         };
         let (repository, thread) = id.split_once('#')?;
         let is_number = thread.bytes().all(|byte| byte.is_ascii_digit());
@@ -99,11 +111,13 @@ impl Signature {
             text,
             with: "",
             without: "",
+            alone: false,
             numbered: Numbered::No,
             latest: false,
             log,
             range: VersionRange::ALL,
             source: Wording::Knowledge(""),
+            reason: "",
             example: "",
             not: "",
         }
@@ -120,6 +134,13 @@ impl Signature {
     #[must_use]
     pub(super) const fn without(mut self, text: &'static str) -> Self {
         self.without = text;
+        self
+    }
+
+    /// Only where the text is all of its line.
+    #[must_use]
+    pub(super) const fn alone(mut self) -> Self {
+        self.alone = true;
         self
     }
 
@@ -160,10 +181,18 @@ impl Signature {
         self
     }
 
+    /// Why it means nothing.
+    #[must_use]
+    pub(super) const fn because(mut self, reason: &'static str) -> Self {
+        self.reason = reason;
+        self
+    }
+
     /// Whether a line that holds [`text`](Self::text) is this one.
     pub(super) fn fits(&self, line: &str) -> bool {
         (self.with.is_empty() || line.contains(self.with))
             && (self.without.is_empty() || !line.contains(self.without))
+            && (!self.alone || line.trim() == self.text)
     }
 
     /// The whole number behind the text. What stands in brackets or is punctuation between them is skipped: drivers

@@ -102,6 +102,15 @@ pub(super) static STARTS: &[StartLine] = &[
     },
     StartLine {
         engine: Engine::Ollama,
+        text: "msg=\"starting llama-server\"",
+        part: StartPart::Arguments,
+        range: VersionRange { since: "0.30.0", until: "" },
+        source: Wording::Code("ollama/ollama:llm/llama_server.go"),
+        example: "time=2026-08-01T10:00:01.000Z level=INFO source=llama_server.go:431 msg=\"starting llama-server\" cmd=\"/usr/lib/ollama/llama-server --port 39000\"",
+        not: "time=2026-08-01T10:00:01.000Z level=INFO source=llama_server.go:601 msg=\"llama-server started in 1.51 seconds\"",
+    },
+    StartLine {
+        engine: Engine::Ollama,
         text: "msg=\"starting llama server\"",
         part: StartPart::Arguments,
         range: VersionRange::ALL,

@@ -18,7 +18,14 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "INFO:     Application startup complete.",
         "INFO:     Waiting for application startup.",
     ),
-    row(EngineDied, "Watchdog caught collective operation timeout").from(
+    // Written when it is told to stop, and when its engine died: what stands before it tells which.
+    row(ShuttingDown, "INFO:     Shutting down").from(
+        Wording::Code("encode/uvicorn:uvicorn/server.py"),
+        "INFO:     Shutting down",
+        "INFO:     Waiting for application startup.",
+    ),
+    // A rank waits for another one that does not come: a hang, ended after its limit.
+    row(WatchdogFired, "Watchdog caught collective operation timeout").from(
         Wording::Code("pytorch/pytorch:torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp"),
         "[rank1]:[E203 10:15:10.123456789 ProcessGroupNCCL.cpp:632] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600012 milliseconds before timing out.",
         "[rank1]: ProcessGroupNCCL initialization options: size: 2, global rank: 1, TIMEOUT(ms): 600000",
@@ -39,7 +46,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "vllm: error: unrecognized arguments: --max-num-seq 4",
         "0.12.538.661 E srv    send_error: task id = 162, error: request (20001 tokens) exceeds the available context size (2048 tokens), try increasing it",
     ),
-    row(CudaError, "CUDA error").from(
+    row(CudaError, "CUDA error").without("This may lead to incorrect model outputs").from(
         Wording::Knowledge("causes.json engine-crash-5xx"),
         "CUDA error: illegal memory access",
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",

@@ -18,7 +18,7 @@ const fn row(meaning: Meaning, text: &'static str) -> Signature {
 }
 
 pub(super) const SIGNATURES: &[Signature] = &[
-    row(WorkerSilent, "Hang detected on rank ").with("PyExecutor").from(
+    row(WatchdogFired, "Hang detected on rank ").with("PyExecutor").from(
         Wording::Code(EXECUTOR),
         "[TRT-LLM] [E] Hang detected on rank 0 in PyExecutor.",
         STEP,

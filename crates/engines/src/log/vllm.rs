@@ -240,7 +240,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "As of transformers v4.44, default chat template is no longer allowed",
         TEMPLATE,
     ),
-    row(ChatTemplateFormat, "You specified --chat-template-content-format").from(
+    row(ChatTemplateFormat, "--chat-template-content-format").with("You specified").from(
         Wording::Knowledge(LINES),
         "You specified --chat-template-content-format openai",
         TEMPLATE,
@@ -269,6 +269,11 @@ pub(super) const SIGNATURES: &[Signature] = &[
     row(PromptTooLong, "is longer than the maximum model length of").from(
         Wording::Knowledge(LINES),
         "The decoder prompt (length 1025) is longer than the maximum model length of 1024.",
+        "(APIServer pid=5545) INFO 11-15 07:16:41 [model.py:1745] Using max model len 8192",
+    ),
+    row(ModelNotServed, "The model `").with("` does not exist.").from(
+        Wording::Code("vllm-project/vllm:vllm/entrypoints/openai/models/serving.py"),
+        "ERROR 11-15 03:32:03 [serving_chat.py:140] Error with model error=ErrorInfo(message='The model `gpt-4` does not exist.', type='NotFoundError', param='model', code=404)",
         "(APIServer pid=5545) INFO 11-15 07:16:41 [model.py:1745] Using max model len 8192",
     ),
     row(RequestAborted, "Aborted request").since("0.6.0").from(

@@ -9,6 +9,9 @@ const fn row(meaning: Meaning, text: &'static str) -> Signature {
 }
 
 const ULIMIT: &str = "(APIServer pid=5545) WARNING 11-15 07:16:41 [system_utils.py:299] Found ulimit of 20000 and failed to automatically increase with error current limit exceeds maximum limit. This can cause fd limit errors like `OSError: [Errno 24] Too many open files`. Consider increasing with ulimit -n";
+const MOONCAKE: Wording = Wording::Code(
+    "vllm-project/vllm:vllm/distributed/kv_transfer/kv_connector/v1/mooncake/mooncake_connector.py",
+);
 const CHUNKED: &str = "(APIServer pid=5545) INFO 11-15 07:16:41 [scheduler.py:252] Chunked prefill is enabled with max_num_batched_tokens=8192.";
 
 pub(super) const SIGNATURES: &[Signature] = &[
@@ -49,6 +52,27 @@ pub(super) const SIGNATURES: &[Signature] = &[
         Wording::Code("vllm-project/vllm:vllm/distributed/kv_transfer/kv_connector/v1/nixl/stats.py"),
         "(APIServer pid=9) INFO 08-17 02:47:32 [metrics.py:103] KV Transfer metrics: Num successful transfers=64, Avg xfer time (ms)=38.7, P90 xfer time (ms)=61.2, Avg post time (ms)=6.7, P90 post time (ms)=9.1, Avg MB per transfer=167.0, Throughput (MB/s)=4319.1, Avg number of descriptors=1785.0",
         "(APIServer pid=9) INFO 08-17 02:47:32 [metrics.py:103] KV Transfer metrics: Num successful transfers=0, Avg xfer time (ms)=0, P90 xfer time (ms)=0, Avg post time (ms)=0, P90 post time (ms)=0, Avg MB per transfer=0, Throughput (MB/s)=0, Avg number of descriptors=0",
+    ),
+    // KV caches that did not arrive.
+    row(KvTransferFailed, "NIXL transfer failure: ").since("0.11.1").from(
+        Wording::Code("vllm-project/vllm:vllm/distributed/kv_transfer/kv_connector/v1/nixl/base_worker.py"),
+        "(EngineCore pid=9) ERROR 08-17 02:47:32 [base_worker.py:1260] NIXL transfer failure: transfer_failed | Context: {'remote_engine_id': 'a'}",
+        "(APIServer pid=9) INFO 08-17 02:47:32 [metrics.py:103] KV Transfer metrics: Num successful transfers=64, Avg xfer time (ms)=38.7",
+    ),
+    row(KvTransferFailed, "Error processing Mooncake xfer request: ").since("0.12.0").from(
+        MOONCAKE,
+        "(EngineCore pid=9) ERROR 08-17 02:47:32 [mooncake_connector.py:1484] Error processing Mooncake xfer request: timed out",
+        "(EngineCore pid=9) INFO 08-17 02:47:32 [mooncake_connector.py:1181] Initializing Mooncake Transfer Engine worker a",
+    ),
+    row(KvTransferFailed, "pulling kv_caches for ").with(" failed: ").since("0.12.0").from(
+        MOONCAKE,
+        "(EngineCore pid=9) ERROR 08-17 02:47:32 [mooncake_connector.py:2405] pulling kv_caches for ['cmpl-1'] failed: transfer failed",
+        "(EngineCore pid=9) DEBUG 08-17 02:47:32 [mooncake_connector.py:2390] pulling kv_caches for ['cmpl-1'] finished",
+    ),
+    row(KvTransferFailed, "LMCache ERROR: The number of retrieved").from(
+        Wording::Incident("LMCache/LMCache#1690"),
+        "(RayWorkerWrapper pid=999) [2025-09-25 00:42:06,089] LMCache ERROR: The number of retrieved tokens is less than the expected number of tokens!",
+        "(RayWorkerWrapper pid=999) [2025-09-25 00:42:06,089] LMCache INFO: Retrieved 32 out of 32 out of total 32 tokens",
     ),
     // The host.
     row(FileLimitLow, "Found ulimit of").since("0.6.6").from(

@@ -2,6 +2,7 @@
 
 mod generation;
 mod quantization;
+mod weights;
 
 use std::collections::BTreeMap;
 
@@ -10,6 +11,8 @@ use intriage_case::model::{ChatTemplate, ModelFiles};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+pub use weights::{MOST_HEAD, NoHead, WeightsHead, gguf_head, safetensors_head};
 
 /// What a model's files tell.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]

@@ -2,6 +2,7 @@
 
 use super::defaults::default_at;
 use crate::Setting;
+use crate::dialect::Engine;
 use crate::observed::Observed;
 use crate::version::Version;
 
@@ -125,6 +126,9 @@ const NAMED: &[Named] = &[
 
 /// What changes between two releases on the hardware of this case, whatever was asked for.
 pub fn changed_defaults(observed: &Observed, old: &Version, new: &Version) -> Vec<ChangedDefault> {
+    if observed.identity.engine != Some(Engine::Vllm) {
+        return Vec::new();
+    }
     let numbered = NUMBERED.iter().filter_map(|row| {
         let (was, is) = (default_at(observed, row.setting, old)?, default_at(observed, row.setting, new)?);
         (was != is).then(|| ChangedDefault {
@@ -155,12 +159,15 @@ pub fn changed_defaults(observed: &Observed, old: &Version, new: &Version) -> Ve
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::detect::Identity;
 
     #[test]
     fn an_upgrade_over_0_20_takes_more_memory_and_counts_graphs() {
         let v = |text| Version::parse(text).unwrap();
+        let identity = Identity { engine: Some(Engine::Vllm), ..Identity::default() };
+        let observed = Observed { identity, ..Observed::default() };
         let flags = |old, new| -> Vec<&str> {
-            changed_defaults(&Observed::default(), &v(old), &v(new)).iter().map(|c| c.flag).collect()
+            changed_defaults(&observed, &v(old), &v(new)).iter().map(|c| c.flag).collect()
         };
         assert_eq!(
             flags("0.19.1", "0.20.0"),

@@ -2,6 +2,7 @@
 
 mod changes;
 mod defaults;
+mod device;
 mod flags;
 mod logs;
 mod metrics;
@@ -13,6 +14,7 @@ use crate::dialect::{Dialect, Engine};
 
 pub use changes::{ChangedDefault, changed_defaults};
 pub(crate) use defaults::{other_defaults, state_defaults};
+pub(crate) use device::state_device;
 pub(crate) use parser::is_given;
 pub(crate) use pool::state_pool;
 

@@ -4,6 +4,7 @@
 //! joined in the first piece's line, and the lines of the others are left empty.
 
 mod clean;
+mod compose;
 mod cri;
 mod docker;
 mod journal;
@@ -34,6 +35,8 @@ pub(super) enum Wrapping {
     JournalExport,
     /// `kubectl logs --prefix`: `[pod/name/container] …`.
     Kubectl,
+    /// `docker compose logs`: `name-1  | …`.
+    Compose,
 }
 
 /// A log as its writer wrote it.
@@ -86,7 +89,7 @@ impl Unwrapped<'_> {
     /// When the line of this number was written, as the wrapping says. Ask in the order of the lines.
     pub(super) fn written_at(&mut self, number: u32) -> Option<Millis> {
         match self.wrapping {
-            Wrapping::None | Wrapping::JournalShort | Wrapping::Kubectl => None,
+            Wrapping::None | Wrapping::JournalShort | Wrapping::Kubectl | Wrapping::Compose => None,
             Wrapping::Docker => docker::written_at(self.raw.seek(number)?),
             Wrapping::Cri => cri::written_at(self.raw.seek(number)?),
             Wrapping::JournalJson => journal::json_written_at(self.raw.seek(number)?),
@@ -98,9 +101,36 @@ impl Unwrapped<'_> {
     }
 }
 
+/// The container and the message of a line of `docker compose logs`.
+pub(super) fn composed(line: &str) -> Option<(&str, &str)> {
+    compose::named(line)
+}
+
+/// The pod and container, and the message of a line of `kubectl logs --prefix`.
+pub(super) fn prefixed(line: &str) -> Option<(&str, &str)> {
+    kubectl::named(line)
+}
+
+/// Whether a line begins with what a runtime puts in front of one.
+pub(super) fn begins_wrapped(line: &str) -> bool {
+    let named = composed(line).is_some_and(|(name, _)| name.starts_with(|c: char| c.is_ascii_alphabetic()));
+    named || prefixed(line).is_some()
+}
+
+/// Whether every line is a record of Docker or of the journal.
+pub(super) fn is_one_record_a_line(raw: &str) -> bool {
+    matches!(detect(raw), Wrapping::Docker | Wrapping::JournalJson)
+}
+
 fn detect(raw: &str) -> Wrapping {
-    const KINDS: [Wrapping; 5] =
-        [Wrapping::Docker, Wrapping::JournalJson, Wrapping::Cri, Wrapping::Kubectl, Wrapping::JournalShort];
+    const KINDS: [Wrapping; 6] = [
+        Wrapping::Docker,
+        Wrapping::JournalJson,
+        Wrapping::Cri,
+        Wrapping::Kubectl,
+        Wrapping::Compose,
+        Wrapping::JournalShort,
+    ];
     let first: Vec<&str> =
         raw.lines().filter(|line| !line.trim().is_empty()).take(LOOKED_AT).map(without_return).collect();
     if journal::is_export(&first) {
@@ -124,6 +154,7 @@ fn piece(line: &str, wrapping: Wrapping) -> Option<Piece<'_>> {
         // Every line that is no message is one of its fields.
         Wrapping::JournalExport => Some(journal::export(line)),
         Wrapping::Kubectl => kubectl::piece(line),
+        Wrapping::Compose => compose::piece(line),
     }
 }
 

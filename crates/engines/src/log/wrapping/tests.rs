@@ -46,6 +46,14 @@ fn a_nodes_lines_lose_time_stream_and_mark() {
 }
 
 #[test]
+fn compose_puts_a_name_and_a_bar_before_each_line() {
+    let raw = "vllm-1   | INFO: ready\nvllm-1   | Xid 79 | again\nproxy-1  | GET /\n";
+    assert_eq!(unwrapped(raw), (Wrapping::Compose, "INFO: ready\nXid 79 | again\nGET /\n".into()));
+    let table = "| GPU  Name | Persistence |\n|   0  H200 | On          |\n+-----------+\n";
+    assert_eq!(unwrapped(table).0, Wrapping::None);
+}
+
+#[test]
 fn a_printed_journal_keeps_only_time_and_message() {
     let raw = "-- Boot 3c --\n\
                Nov 15 02:26:49 node1 vllm[811]: INFO: ready\n\

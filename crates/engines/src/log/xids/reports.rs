@@ -11,13 +11,18 @@ use crate::log::calendar::{Calendar, Known};
 use crate::log::line::Line;
 use crate::log::prompts::Prompts;
 use crate::log::scan::Scanner;
+use crate::log::sieve::gap;
 use crate::log::stamp::{self, Stamp};
 use crate::log::wrapping::unwrap;
 
 /// Most devices and numbers that are told apart: a log is written by others.
 const MOST: usize = 256;
 
-static SCANNER: LazyLock<Scanner> = LazyLock::new(|| Scanner::new(Complaint::MARKS));
+static SCANNER: LazyLock<Scanner> = LazyLock::new(|| {
+    // Line numbers count what was left out, too.
+    let texts: Vec<&str> = Complaint::MARKS.iter().copied().chain([gap::MARK]).collect();
+    Scanner::new(&texts)
+});
 
 impl Xid {
     /// What these logs tell of devices, in order of appearance. The catalogue's events tell Xids apart by number
@@ -42,7 +47,7 @@ impl Xid {
                 if !unwrapped.is_journal() && prompts.hold(line.text) {
                     return;
                 }
-                let wrapped = unwrapped.written_at(line.number).map(Stamp::Full);
+                let wrapped = unwrapped.written_at(line.row).map(Stamp::Full);
                 let stamp = wrapped.or_else(|| stamp::of_line(line.text));
                 let written = stamp.and_then(|stamp| calendar.written(stamp));
                 if let Some(same) = reports[first..].iter_mut().find(|report| report.said.is_like(&said)) {
