@@ -3,6 +3,7 @@
 use intriage_case::{ClientRequest, Millis, ObjectiveMetric, Seconds, Signal, Statistic};
 
 use crate::evidence::Evidence;
+use crate::thresholds::Limit;
 
 /// The clients' side of the window; times in seconds.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,6 +88,12 @@ impl Clients {
     /// How much later than the server the clients see the first token.
     pub(crate) fn later(&self) -> f64 {
         (self.ttft - self.server_ttft).max(0.0)
+    }
+
+    /// How much later matters, in seconds: half as much where it is the larger half of what they wait.
+    pub(crate) fn gap_that_matters(&self, e: &Evidence<'_>) -> f64 {
+        let limit = if self.later() >= 0.5 * self.ttft { Limit::ClientGapLarger } else { Limit::ClientGap };
+        e.limit(limit)
     }
 }
 

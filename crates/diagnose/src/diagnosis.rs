@@ -1,7 +1,7 @@
 //! The answer as data: what `--format json` prints, schema `intriage.diagnosis/1`.
 
-use intriage_case::{Fact, Millis, Objective, Profile, Quantity, Ratio, Seconds};
-use intriage_engines::{ConfigTable, Model};
+use intriage_case::{Fact, Millis, Objective, Profile, Quantity, Ratio, Seconds, StartRun};
+use intriage_engines::{ConfigTable, LogStory, Model};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +29,9 @@ pub struct Diagnosis {
     /// What the model's files on the serving machine tell; null where none were collected.
     #[serde(default)]
     pub model: Option<Model>,
+    /// The start that intriage ran itself, with its phases; null where it ran none.
+    #[serde(default)]
+    pub start: Option<StartRun>,
     /// The window that was judged.
     pub window: WindowSummary,
     /// The answer.
@@ -63,6 +66,9 @@ pub struct Diagnosis {
     pub no_prediction: Option<String>,
     /// Conditions that look alarming and are not.
     pub benign: Vec<Named>,
+    /// What the log tells of the last process in it, from its start to its end; null where there is no log of an engine.
+    #[serde(default)]
+    pub log_story: Option<LogStory>,
     /// The configuration in columns: asked for, resolved, seen, default.
     #[serde(default)]
     pub config: ConfigTable,

@@ -147,11 +147,11 @@ impl<'a> Evidence<'a> {
     }
 
     /// Increase of a counter under one key, such as a finish reason; 0 where the key never appeared
-    /// but the counter is there.
+    /// but the counter is there with others. A counter without keys does not tell.
     pub fn delta_by(&self, signal: Signal, key: &str) -> Option<f64> {
         match self.observed.series(signal, None, Some(key)) {
             Some(series) => Some(series.counter()?.delta),
-            None => self.observed.series(signal, None, None).map(|_| 0.0),
+            None => (!self.observed.keys(signal).is_empty()).then_some(0.0),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The whole path: account, symptoms, causes, rank, verdict.
 
-use intriage_case::{Case, Requests, Signal};
-use intriage_engines::{Observed, Setting, read};
+use intriage_case::{Case, Ratio, Requests, Signal, StartEnd};
+use intriage_engines::{LogStory, Observed, Setting, read};
 
 use crate::benign::benign;
 use crate::calibration::calibrated;
@@ -17,7 +17,7 @@ use crate::rank::{Held, rank};
 use crate::segments::segments;
 use crate::symptoms::{Aspect, Symptom, Symptoms};
 use crate::thresholds::{Limit, Thresholds};
-use crate::verdict::verdict;
+use crate::verdict::{Others, verdict};
 use crate::weighing::Judgement;
 
 /// Diagnoses a case. The same case and thresholds give the same answer on any machine.
@@ -29,9 +29,16 @@ pub fn diagnose(case: &Case, thresholds: &Thresholds) -> Diagnosis {
 pub fn diagnose_observed(observed: &Observed, case: &Case, thresholds: &Thresholds) -> Diagnosis {
     let e = Evidence::new(observed, &case.intent, thresholds);
     let mut symptoms = Symptoms::of(&e);
+    // A process that ended before it served hurts, whatever its log says.
+    if let Some(start) =
+        case.start.as_ref().filter(|start| !start.end.came_up() && start.end != StartEnd::Interrupted)
+    {
+        symptoms.learn(Aspect::Availability, Ratio(1.0), &start.end.says(start.took));
+    }
     let causes = explain(&e, &mut symptoms);
     let held = rank(&e, causes.held);
-    let verdict = verdict(&e, &symptoms, &held, &causes.cannot_tell);
+    let others = Others { unfelt: &causes.unfelt, cannot_tell: &causes.cannot_tell };
+    let verdict = verdict(&e, &symptoms, &held, &others);
     let ids: Vec<&str> = held.iter().chain(&causes.unfelt).map(|h| h.cause.id).collect();
     let benign = benign(&e, &ids);
     let mut notes = observed.notes.clone();
@@ -58,6 +65,7 @@ pub fn diagnose_observed(observed: &Observed, case: &Case, thresholds: &Threshol
         profile: case.intent.profile,
         engine: engine_summary(observed),
         model: observed.model.clone(),
+        start: case.start.clone(),
         window: window_summary(&e),
         verdict,
         context: Context::of(&e),
@@ -72,6 +80,7 @@ pub fn diagnose_observed(observed: &Observed, case: &Case, thresholds: &Threshol
         predictions: Vec::new(),
         no_prediction: None,
         benign,
+        log_story: LogStory::of(observed),
         config: observed.table.clone(),
         notes,
     }
@@ -88,6 +97,13 @@ struct Causes {
     cannot_tell: Vec<Unjudged>,
 }
 
+/// Causes that an engine writes down each time and nothing else shows, beside those of the start.
+const WRITTEN_DOWN: [&str; 2] = ["silent-context-truncation", "kv-transfer-failure"];
+
+fn only_lines_tell(cause: &Cause) -> bool {
+    cause.class == Class::Startup || WRITTEN_DOWN.contains(&cause.id)
+}
+
 /// Asks every cause, and keeps as findings those that explain a symptom that hurts.
 fn explain(e: &Evidence<'_>, symptoms: &mut Symptoms) -> Causes {
     let mut causes = Causes::default();
@@ -102,6 +118,8 @@ fn explain(e: &Evidence<'_>, symptoms: &mut Symptoms) -> Causes {
             Outcome::RuledOut => {
                 causes.ruled_out.push(RuledOut { cause: cause.id.into(), because: judgement.against });
             }
+            // What no line tells of did not happen: two dozen such causes would bury what is open.
+            Outcome::CannotTell if only_lines_tell(cause) => {}
             Outcome::CannotTell => causes.cannot_tell.push(Unjudged {
                 cause: cause.id.into(),
                 missing: judgement.missing,

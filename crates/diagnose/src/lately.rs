@@ -16,7 +16,7 @@ pub(crate) fn death<'a>(e: &Evidence<'a>) -> Option<&'a LogEvent> {
 
 /// Whether a line says that the engine is gone, while serving or at its start.
 pub(crate) fn is_death(meaning: Meaning) -> bool {
-    matches!(meaning, Meaning::EngineDied | Meaning::StartFailed)
+    matches!(meaning, Meaning::EngineDied | Meaning::StartFailed | Meaning::CppException)
 }
 
 /// Whether an event belongs to what is judged: to the process that runs, to one that the counters saw end in the window,

@@ -19,11 +19,13 @@ mod floor;
 mod health;
 mod judge;
 mod lately;
+mod log_alone;
 mod notes;
 mod objectives;
 mod past;
 mod paths;
 mod prediction;
+mod preflight;
 mod rank;
 mod segments;
 mod silence;
@@ -50,6 +52,9 @@ pub use evidence::Evidence;
 pub use health::{Check, HEALTH_SCHEMA, Health, State, health};
 pub use judge::{diagnose, diagnose_observed};
 pub use prediction::{Estimate, Fit, Foreseen, Prediction, Times};
+pub use preflight::{
+    PREFLIGHT_SCHEMA, Preflight, PreflightCheck, PreflightFinding, PreflightVerdict, preflight,
+};
 pub use symptoms::{Aspect, Harm, Symptom, Yardstick};
 pub use thresholds::{Limit, ThresholdError, Thresholds};
 pub use timeline::{Event, EventKind};

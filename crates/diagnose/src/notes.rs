@@ -30,7 +30,7 @@ pub(crate) fn window_notes(e: &Evidence<'_>) -> Vec<String> {
         _ => {}
     }
     if let (Some(seen), Some(accounted)) = (e.mean(Signal::LatencyTtft), e.account.ttft)
-        && (seen - accounted).abs() > 0.1 * seen
+        && (seen - accounted).abs() > e.limit(Limit::FigureDiffers) * seen
     {
         notes.push(format!(
             "all first tokens of the window came after {} on average; the account covers the requests whose queue and prefill times are known, those that finished ({})",

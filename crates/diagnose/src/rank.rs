@@ -58,15 +58,20 @@ fn is_limit(held: &Held) -> bool {
     LIMITS.contains(&held.cause.class)
 }
 
+/// Steps of the order below, further apart than shares can reach.
+pub(crate) const NOT_SERVING: f64 = 20.0;
+const FAILING: f64 = 10.0;
+pub(crate) const DOUBTFUL: f64 = -10.0;
+
 /// Not serving outranks failing, failing outranks slowness. Then what is confirmed and worth naming
 /// comes before what is only likely, and within that the larger share.
 fn weight(e: &Evidence<'_>, held: &Held) -> f64 {
     let Some(impact) = &held.judgement.impact else { return 0.0 };
     let share = impact.share.get().clamp(0.0, 1.0);
     let tier = match impact.on {
-        ImpactOn::Availability => 20.0,
-        ImpactOn::Errors if share >= e.limit(Limit::ErrorFirst) => 10.0,
-        ImpactOn::Measurement => -10.0,
+        ImpactOn::Availability => NOT_SERVING,
+        ImpactOn::Errors if share >= e.limit(Limit::ErrorFirst) => FAILING,
+        ImpactOn::Measurement => DOUBTFUL,
         _ => 0.0,
     };
     let sure = held.judgement.outcome == Outcome::Confirmed && share >= e.limit(Limit::WorthNaming);

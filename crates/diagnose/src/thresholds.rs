@@ -60,6 +60,7 @@ thresholds! {
     PrefillShare "prefill_share" 0.5 Ratio "prefill is the larger half of time to first token" "own";
     DecodeShare "decode_share" 0.5 Ratio "the decode step is the larger half of the gap between tokens" "own";
     ClientGap "client_gap" 0.1 Seconds "a client this much later than the server has something in between" "catalogue T.gap_abs";
+    ClientGapLarger "client_gap_larger" 0.06 Seconds "the same where it is the larger half of the first-token time" "own; a way round a quarter of the globe takes 60 ms";
     Compressed "compressed" 0.7 Ratio "chunks closer together than tokens are made were held back" "catalogue T.itl_compress";
     PathShare "path_share" 0.8 Ratio "connecting and the head of the answer explain the gap" "catalogue";
     FewestPieces "fewest_pieces" 8.0 Count "pieces of a streamed answer from which its flow can be told" "own";
@@ -145,6 +146,8 @@ thresholds! {
     Skew "skew" 1.5 Ratio "fullest over mean engine: beyond random assignment" "own";
     Little "little" 0.25 Ratio "disagreement of N and X times R beyond window effects" "own";
     ItlSpread "itl_spread" 3.0 Ratio "p99 over median gap between tokens that is a stutter" "own";
+    HangLines "hang_lines" 3.0 Events "lines about a worker that does not answer from which on it is no slow load" "vLLM writes one a minute; loads of two minutes were seen";
+    PoolHoldsMany "pool_holds_many" 8.0 Requests "requests that run side by side in a full pool from which it is not the weights that leave too little" "own";
     ConcurrencyRoom "concurrency_room" 2.0 Requests "full-length requests the pool must hold at least" "founding document 002 (1.83)";
     Underbatched "underbatched" 0.3 Ratio "mean running over the sequence cap below which a batch job leaves room" "own";
     PrefixLost "prefix_lost" 3.0 Events "times the engine says that it computes a whole prompt again; once is a new conversation" "own";
@@ -156,7 +159,8 @@ thresholds! {
     SlowShard "slow_shard" 5.0 Seconds "a file of a checkpoint holds up to 5 GB: at 1 GB/s it takes no longer" "own, from slow_storage";
     StorageFaults "storage_faults" 1000.0 Events "page faults a second that wait for storage: weights come in small pieces" "own; 18,000 against 2 with prefetch in sgl-project/sglang#37806";
     FewestFailures "fewest_failures" 2.0 Requests "probes through a hop that fail, none that does not, from which it lets none through" "own";
-    CutSample "cut_sample" 20.0 Requests "failed requests from which their durations show a pattern" "catalogue (proxy-timeout-or-keepalive-race)";
+    CutSample "cut_sample" 20.0 Requests "failed requests from which one duration is sure" "catalogue (proxy-timeout-or-keepalive-race)";
+    CutFew "cut_few" 4.0 Count "moments at which requests failed after one duration, from which that is likely no chance" "own; four equal within 2 % come by chance once in 10,000 where durations differ by half";
     CutSpread "cut_spread" 0.02 Ratio "failed requests this close to one duration were cut by a clock" "catalogue (proxy-timeout-or-keepalive-race)";
     ShortestCut "shortest_cut" 1.0 Seconds "a failure before is a refusal or a broken connection, not a time-out" "own";
     ResetSample "reset_sample" 5.0 Requests "connections lost at once from which old and new ones can be compared" "own";
@@ -185,9 +189,12 @@ thresholds! {
     TokenOverFloor "token_over_floor" 2.6 Ratio "mean gap between tokens over its floor: 1.5 to 2.5 in healthy H200 recordings, 2.6 to 6 in faulty ones" "own recordings; Splitwise: 1.25 to 1.5 times the uncontended request";
     TokenExcess "token_excess" 0.004 Seconds "time above the floor of a token that matters: small models are bound by their host and fast all the same" "own";
     StallShare "stall_share" 0.4 Ratio "share of a token's time that is stalls: below 0.3 in healthy recordings, above 0.4 in faulty ones" "own recordings";
+    TornGap "torn_gap" 10.0 Ratio "99th percentile over median gap between tokens that hurts where a few prompts are far longer than the rest" "own recordings: up to 5 in healthy ones with unequal prompts, 19 with every tenth prompt of 12,000 tokens";
+    TornGapTime "torn_gap_time" 0.1 Seconds "a pause between two tokens that is seen" "own; human perception of a delay";
     TornShare "torn_share" 0.6 Ratio "share of a token's time that is stalls and prompts together" "own recordings";
     PublishedItl "published_itl" 0.2 Seconds "p95 of the gap between tokens of a chat service, the loosest published" "MLPerf Inference, Llama-2-70B conversational: 200 ms at p99";
     AbortShare "abort_share" 0.05 Ratio "share of requests given up by their clients that hurts; one in fifty changes its mind" "own";
+    FewestRefusals "fewest_refusals" 3.0 Requests "fewest refusals that a log of a server at work must tell of; fewer are one client trying" "own";
     FewestAborts "fewest_aborts" 3.0 Requests "fewest requests given up; fewer are a gauge that is a step old" "own";
     NearPowerLimit "near_power_limit" 0.85 Ratio "board power over its limit, mean over a load that comes and goes: the card slows down by design" "own; 0.29 at a locked clock, 0.99 under full load seen on one H200";
     ForeignContext "foreign_context" 419_430_400.0 Bytes "memory of a second process on the GPU that computes: a bare driver context takes less" "own; a process that multiplies matrices held 1002 MiB on an H200";
@@ -212,7 +219,33 @@ thresholds! {
     UsualGap "usual_gap" 0.01 Ratio "share of all gaps between tokens half as long as a silence, from which on such a silence is usual here" "own";
     ScrapeHole "scrape_hole" 3.0 Ratio "time between two scrapes over the usual one from which on scrapes are missing" "own";
     BurstLeast "burst_least" 10.0 Requests "fewest requests that are called a burst" "own";
+    HeldUp "held_up" 4.0 Ratio "half of the first tokens over the fastest tenth, with prompts as long" "own recordings: 1.1 to 3.1 in healthy ones on CPU and H200, 4.8 and more where something holds them up";
+    HeldUpSample "held_up_sample" 10.0 Requests "fewest first tokens whose tenth and half can be compared" "own";
+    HeldUpTail "held_up_tail" 10.0 Ratio "slowest twentieth of the first tokens over the fastest tenth, with prompts of about one length" "own recordings: up to 7 in healthy ones, 12 and more where something holds them up";
+    HeldUpTailSample "held_up_tail_sample" 40.0 Requests "fewest first tokens with two in the slowest twentieth" "own";
+    AlikePrompts "alike_prompts" 2.0 Ratio "middle over shortest tenth of the prompt lengths that count as alike" "own";
+    PieceSteps "piece_steps" 3.0 Count "steps behind a silence in which a prompt that was read in pieces is booked" "own; two seen on a CPU with prompts of 2,600 tokens";
+    BurstLate "burst_late" 0.15 Seconds "first tokens behind a burst this much later than in the calm are felt" "own; 40 ms more on an H200 that takes bursts in its stride";
+    BurstFelt "burst_felt" 2.0 Ratio "arrivals of an interval over the usual ones that are a burst where they had to wait" "own; 1.8 to 2.5 seen in drawn cases whose first tokens took four times as long";
+    BurstFeltNoise "burst_felt_noise" 4.0 Count "standard deviations above the usual arrivals where they had to wait" "own";
+    BurstWait "burst_wait" 3.0 Ratio "first tokens of an interval over the usual ones that had to wait" "own";
+    WarmUpTime "warm_up_time" 0.2 Seconds "first answers that take less than this longer than later ones are not felt" "own";
+    NewFactor "new_factor" 3.0 Ratio "first answers of a process that has never answered this many times slower than later ones" "own; cold_factor is for one that was idle";
     MissedArrivals "missed_arrivals" 5.0 Requests "requests that should have come at the pace of before and did not: the load has ended" "own; chance of none is 0.7 %";
+    DrainArrivals "drain_arrivals" 0.25 Ratio "arrivals over the usual ones below which a load is ending" "own";
+    BetweenWaves "between_waves" 1.5 Ratio "time without arrivals over the longest one between two waves of clients from which the load has ended" "own";
+    KeepsCrowd "keeps_crowd" 0.7 Ratio "part of the requests in the server that stays where clients ask anew when they are answered" "own";
+    BurstSeen "burst_seen" 0.25 Ratio "part of those that came in a burst that must be seen in the server" "own";
+    AsBefore "as_before" 1.2 Ratio "waiting requests over those before a burst at which it is over" "own";
+    BehindSilence "behind_silence" 3.0 Ratio "first tokens behind a silence over the usual ones: they waited through it" "own";
+    NextToNothing "next_to_nothing" 0.005 Ratio "share of a request's life that a likely cause costs, below which it explains nothing larger" "own";
+    MuchLarger "much_larger" 3.0 Ratio "a part without a cause over the part with one, from which that cause is no answer" "own";
+    GraphsSave "graphs_save" 0.25 Ratio "part of a step that CUDA graphs save where nothing was read off the card" "own; 0.2 to 0.5 seen on an H200";
+    OneStep "one_step" 0.25 Ratio "first tokens this near to the length of one step came when it began; those of an even load are half a step off" "own; set on two recordings of one slow CPU, fixtures/blind/cpu-one-step among them";
+    OneMoment "one_moment" 1.5 Ratio "requests of two steps that came within this many intervals came at once" "own; 0.8 s apart and counted 3 and 4 s apart on a slow CPU";
+    LongestStep "longest_step" 1.0 Seconds "mean time between two steps that nobody calls well, whatever the machine" "own; MLPerf's loosest gap between tokens is 0.2 s";
+    BacklogGrowth "backlog_growth" 1.4 Ratio "requests in the server in the last third of a load over the second from which they pile up" "own; 1.7 where they grow evenly from none";
+    BacklogTimes "backlog_times" 2.0 Ratio "first tokens, or tokens, of the last third over those of the first that are felt" "own; harm counts from twice the control";
     LoadGrew "load_grew" 1.1 Ratio "arrivals over those of before from which on more load explains more time" "own";
 }
 

@@ -1,38 +1,37 @@
 //! The answer: a finding, nothing wrong, or why it cannot be told, in one sentence.
 
 use intriage_case::{Ratio, Requests, Seconds, Signal};
-use intriage_engines::Meaning;
+use intriage_engines::{Meaning, Thrown};
 
 use crate::calibration::calibrated;
 use crate::causes::{find, lines_show};
 use crate::diagnosis::{Candidate, Outcome, Primary, RunnerUp, Status, Unjudged, Verdict};
 use crate::evidence::Evidence;
+use crate::log_alone::nothing_in_this_log;
 use crate::rank::Held;
 use crate::silence::Silence;
 use crate::symptoms::{Aspect, Harm, Symptom, Symptoms};
 use crate::thresholds::Limit;
 
 /// The answer in one sentence: why nothing can be told, else what hurts and why, else that all is well.
-pub(crate) fn verdict(
-    e: &Evidence<'_>,
-    symptoms: &Symptoms,
-    held: &[Held],
-    cannot_tell: &[Unjudged],
-) -> Verdict {
+pub(crate) fn verdict(e: &Evidence<'_>, symptoms: &Symptoms, held: &[Held], others: &Others<'_>) -> Verdict {
     let gone = symptoms.hurting().any(|s| s.aspect == Aspect::Availability);
     if let Some(why) = too_short(e).filter(|_| !gone) {
         return without_cause(Status::CannotTell, why);
     }
-    if let Some(first) = held.first().filter(|first| explains_enough(symptoms, first)) {
-        return finding(symptoms, first, held);
+    if let Some(first) = held.first().filter(|first| explains_enough(e, symptoms, first)) {
+        return finding(symptoms, first, held, others);
     }
     if let Some(worst) = symptoms.worst() {
         let answer = sentence(&format!("{}, and no known cause fits completely", worst.says));
         return Verdict {
             primary: Primary { segment: Some(worst.aspect), ..nobody() },
-            candidates: candidates(worst.aspect, cannot_tell),
+            candidates: others.nearest(symptoms, MOST_NAMED),
             ..without_cause(Status::Finding, answer)
         };
+    }
+    if let Some(answer) = nothing_in_this_log(e) {
+        return without_cause(Status::Healthy, answer);
     }
     if let Some(why) = why_not_judged(e).or_else(|| unexplained_harm(e)).or_else(|| open_objective(e)) {
         return without_cause(Status::CannotTell, why);
@@ -41,13 +40,22 @@ pub(crate) fn verdict(
     Verdict { proven: healthy.proven, ..without_cause(Status::Healthy, healthy.answer) }
 }
 
-/// A cause of a small part that is only likely is no answer while a part three times as large has none.
-fn explains_enough(symptoms: &Symptoms, first: &Held) -> bool {
+/// A cause of a small part that is only likely is no answer while a much larger part has none.
+fn explains_enough(e: &Evidence<'_>, symptoms: &Symptoms, first: &Held) -> bool {
     let Some(worst) = symptoms.worst() else { return true };
     let own = symptoms.worst_of(first.cause.hurts).map_or(0.0, Symptom::weight);
     let share = first.judgement.impact.as_ref().map_or(0.0, |impact| impact.share.get());
     let sure = first.judgement.outcome == Outcome::Confirmed;
-    sure || first.cause.hurts.contains(&worst.aspect) || 3.0 * own.max(share) >= worst.weight()
+    // What is known to cost next to nothing does not explain what costs much, even where it could.
+    let next_to_nothing = share > 0.0 && share < e.limit(Limit::NextToNothing);
+    if !sure
+        && next_to_nothing
+        && worst.share.get() >= e.limit(Limit::MuchLarger) * e.limit(Limit::NextToNothing)
+    {
+        return false;
+    }
+    sure || first.cause.hurts.contains(&worst.aspect)
+        || e.limit(Limit::MuchLarger) * own.max(share) >= worst.weight()
 }
 
 fn nobody() -> Primary {
@@ -58,8 +66,9 @@ fn without_cause(status: Status, answer: String) -> Verdict {
     Verdict { status, proven: false, answer, primary: nobody(), runner_up: None, candidates: Vec::new() }
 }
 
-fn finding(symptoms: &Symptoms, first: &Held, held: &[Held]) -> Verdict {
+fn finding(symptoms: &Symptoms, first: &Held, held: &[Held], others: &Others<'_>) -> Verdict {
     let rival = |h: &&Held| h.effect_of.is_none() && h.drives.is_none();
+    let rivals = held.iter().skip(1).filter(rival).count();
     let runner_up = held.iter().skip(1).find(rival).map(|h| RunnerUp {
         cause: h.cause.id.into(),
         confidence: calibrated(h.judgement.confidence),
@@ -68,7 +77,13 @@ fn finding(symptoms: &Symptoms, first: &Held, held: &[Held]) -> Verdict {
     Verdict {
         status: Status::Finding,
         proven: first.judgement.outcome == Outcome::Confirmed,
-        answer: sentence(&first.judgement.says),
+        answer: sentence(&match failing_besides(symptoms, held) {
+            Some(failing) => format!(
+                "{}; besides, {}, and no known cause of that fits",
+                first.judgement.says, failing.says
+            ),
+            None => first.judgement.says.clone(),
+        }),
         primary: Primary {
             cause: Some(first.cause.id.into()),
             confidence: calibrated(first.judgement.confidence),
@@ -77,20 +92,50 @@ fn finding(symptoms: &Symptoms, first: &Held, held: &[Held]) -> Verdict {
             layer: Some(first.cause.layer.name().into()),
         },
         runner_up,
-        candidates: Vec::new(),
+        candidates: others.nearest(symptoms, MOST_NAMED.saturating_sub(1 + rivals)),
     }
 }
 
-/// How many of the nearest causes are named.
-const CANDIDATES: usize = 3;
+/// No service or failed requests that none of the causes that hold explains: slowness must not hide them.
+fn failing_besides<'s>(symptoms: &'s Symptoms, held: &[Held]) -> Option<&'s Symptom> {
+    let worst = symptoms.worst_of(&[Aspect::Availability, Aspect::Errors])?;
+    (!held.iter().any(|h| h.cause.hurts.contains(&worst.aspect))).then_some(worst)
+}
 
-/// The causes that could explain what hurts and that nobody could judge, with what each lacks.
-fn candidates(aspect: Aspect, cannot_tell: &[Unjudged]) -> Vec<Candidate> {
-    let explains = |u: &&Unjudged| find(&u.cause).is_some_and(|c| c.hurts.contains(&aspect));
-    let lacks = |u: &Unjudged| Some(Candidate { cause: u.cause.clone(), lacks: u.missing.first()?.clone() });
-    let mut near: Vec<&Unjudged> = cannot_tell.iter().filter(explains).collect();
-    near.sort_by_key(|u| u.missing.len());
-    near.into_iter().filter_map(lacks).take(CANDIDATES).collect()
+/// How many causes a verdict names in all, with those that are only near.
+const MOST_NAMED: usize = 3;
+
+/// The causes that are no finding and not refuted.
+pub(crate) struct Others<'a> {
+    /// They hold, and nothing that they explain hurts.
+    pub(crate) unfelt: &'a [Held],
+    /// Nobody could judge them.
+    pub(crate) cannot_tell: &'a [Unjudged],
+}
+
+impl Others<'_> {
+    /// Those that come nearest to explaining what hurts, with what each lacks: of the worst aspect first, and there those that
+    /// lack least.
+    fn nearest(&self, symptoms: &Symptoms, most: usize) -> Vec<Candidate> {
+        let mut hurting: Vec<&Symptom> = symptoms.hurting().collect();
+        hurting.sort_by(|a, b| b.weight().total_cmp(&a.weight()));
+        let place = |id: &str| {
+            let hurts = find(id)?.hurts;
+            hurting.iter().position(|s| hurts.contains(&s.aspect))
+        };
+        let lacks = |u: &Unjudged| {
+            let candidate = Candidate { cause: u.cause.clone(), lacks: u.missing.first()?.clone() };
+            Some((place(&u.cause)?, u.missing.len(), candidate))
+        };
+        let unfelt = |h: &Held| {
+            let lacks = format!("{}, but what it explains does not hurt", h.judgement.says);
+            (hurting.len(), 0, Candidate { cause: h.cause.id.into(), lacks })
+        };
+        let mut near: Vec<(usize, usize, Candidate)> = self.cannot_tell.iter().filter_map(lacks).collect();
+        near.extend(self.unfelt.iter().map(unfelt));
+        near.sort_by_key(|(place, missing, _)| (*place, *missing));
+        near.into_iter().map(|(.., candidate)| candidate).take(most).collect()
+    }
 }
 
 /// An objective that was given and cannot be judged is not met.
@@ -114,19 +159,25 @@ fn too_short(e: &Evidence<'_>) -> Option<String> {
 fn why_not_judged(e: &Evidence<'_>) -> Option<String> {
     let o = e.observed;
     if o.times.is_empty() {
-        let none = match o.log.last(Meaning::ErrorTold) {
-            Some(error) if error.is_earlier() => {
+        let none = match (o.log.root(), o.log.last(Meaning::ErrorTold)) {
+            (Some(root), _) => first_error(root),
+            (None, Some(error)) if error.is_earlier() => {
                 format!("the last error in the log is {:?}, and the server was started since", error.excerpt)
             }
-            Some(error) => format!("the last error in the log is {:?}", error.excerpt),
-            None if o.log.present => {
+            (None, Some(error)) => format!("the last error in the log is {:?}", error.excerpt),
+            (None, None) if o.log.present => {
                 let shows = lines_show(e).map_or(String::new(), |shows| format!("{shows}, "));
                 format!("a log is all there is, {shows}and it names no cause known here")
             }
-            None => "nothing was collected".to_owned(),
+            (None, None) => "nothing was collected".to_owned(),
         };
         let why = o.failed.last().map_or(none, |(_, why)| why.clone());
-        return Some(format!("There is no readable scrape: {why}."));
+        // A log that is all that was given needs no word about scrapes.
+        return Some(if o.log.present && o.failed.is_empty() {
+            sentence(&why)
+        } else {
+            format!("There is no readable scrape: {why}.")
+        });
     }
     if o.identity.engine.is_none() {
         return Some("These metrics belong to no engine known here.".into());
@@ -138,6 +189,13 @@ fn why_not_judged(e: &Evidence<'_>) -> Option<String> {
         return Some(format!("Nothing was running: no request was seen in {}.", e.elapsed()));
     }
     None
+}
+
+/// The exception that the others follow from, its place in the engine and who said it.
+fn first_error(root: &Thrown) -> String {
+    let place = root.place().map_or(String::new(), |place| format!(", thrown at {place}"));
+    let by = root.rank.as_ref().map_or(String::new(), |rank| format!(" by {rank}"));
+    format!("no known cause fits; the first error in the log is {:?}{place}{by}", root.says())
 }
 
 /// Failing requests and a standstill are not healthy because no cause was found.
@@ -207,8 +265,9 @@ fn healthy(e: &Evidence<'_>, symptoms: &Symptoms) -> Healthy {
     let few = e.finished().is_none_or(|n| n.get() < e.limit(Limit::MeanSample));
     let proven = unseen.is_empty() && !few;
     let how = if proven {
-        let tightest = symptoms.0.iter().filter_map(|s| Some((s.margin()?, s)));
-        let tightest = tightest.filter(|(m, _)| m.is_finite()).max_by(|a, b| a.0.total_cmp(&b.0));
+        let margins = symptoms.0.iter().filter_map(|s| Some((s.margin()?, s)));
+        // Beyond its limit and fine all the same: something else acquits it, so the limit is not what it is near to.
+        let tightest = margins.filter(|(margin, _)| *margin < 1.0).max_by(|a, b| a.0.total_cmp(&b.0));
         tightest.map_or(String::new(), |(margin, s)| {
             format!("; nearest to its limit is {} at {} of it", s.aspect, Ratio(margin))
         })

@@ -221,12 +221,22 @@ impl Weighing {
     }
 }
 
-/// Confirmed starts at 0.85, likely at 0.65; each further fact moves it a little, never to certainty.
+/// The scale before calibration.rs turns it into the rate at which such verdicts were right.
+const CONFIRMED: f64 = 0.85;
+const LIKELY: f64 = 0.65;
+const SUPPORTED: f64 = 0.03;
+const UNSUPPORTED: f64 = 0.08;
+const UNKNOWN: f64 = 0.03;
+const LEAST: f64 = 0.3;
+const MOST: f64 = 0.95;
+
+/// Where an outcome starts, moved a little by each further fact, never to certainty.
 fn confidence(outcome: Outcome, supported: i32, unsupported: i32, unknown: i32) -> f64 {
-    let base = if outcome == Outcome::Confirmed { 0.85 } else { 0.65 };
-    let moved =
-        base + 0.03 * f64::from(supported) - 0.08 * f64::from(unsupported) - 0.03 * f64::from(unknown);
-    (moved.clamp(0.3, 0.95) * 100.0).round() / 100.0
+    let base = if outcome == Outcome::Confirmed { CONFIRMED } else { LIKELY };
+    let moved = base + SUPPORTED * f64::from(supported)
+        - UNSUPPORTED * f64::from(unsupported)
+        - UNKNOWN * f64::from(unknown);
+    (moved.clamp(LEAST, MOST) * 100.0).round() / 100.0
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ mod queueing;
 mod release;
 mod routing;
 mod shared;
+mod startup;
 
 pub(crate) use decode::room_for_requests;
 pub(crate) use hardware::{busy_clocks, machine_notes};
@@ -47,6 +48,8 @@ pub enum Class {
     Decode,
     /// Memory pressure.
     Memory,
+    /// The server does not come up, or was ended from outside.
+    Startup,
     /// Errors and rejections.
     Api,
     /// Which replica gets a request.
@@ -74,6 +77,7 @@ impl Class {
             Self::Prefill => "prefill",
             Self::Decode => "decode",
             Self::Memory => "memory",
+            Self::Startup => "startup",
             Self::Api => "api",
             Self::Routing => "routing",
             Self::Release => "release",
@@ -230,6 +234,7 @@ pub fn catalogue() -> impl Iterator<Item = &'static Cause> {
         prefill::CAUSES,
         decode::CAUSES,
         memory::CAUSES,
+        startup::CAUSES,
         api::CAUSES,
         routing::CAUSES,
         hardware::CAUSES,

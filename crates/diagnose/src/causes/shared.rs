@@ -1,12 +1,28 @@
 //! Tests several causes make: does anybody wait, is it felt, which limit is reached?
 
-use intriage_case::{ObjectiveMetric, Quantity, Ratio, Requests, Seconds, Signal, Source, Tokens, Unit};
-use intriage_engines::Setting;
+use intriage_case::{
+    Fact, ObjectiveMetric, Quantity, Ratio, Requests, Seconds, Signal, Source, Tokens, Unit,
+};
+use intriage_engines::{LogEvent, Setting};
 
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
 use crate::thresholds::Limit;
 use crate::weighing::Test;
+
+/// A line of the log as a fact.
+pub(super) fn told_by_log(line: &LogEvent, says: String) -> Fact {
+    Fact { says, value: None, limit: None, signal: None, source: line.source() }
+}
+
+/// No line tells of what the engine would write down each time it happens.
+pub(super) fn no_line_tells(e: &Evidence<'_>, of: &str) -> Test {
+    Test::Unknown(if e.observed.log.present {
+        format!("no line of the log tells of {of}")
+    } else {
+        format!("only the server's log tells of {of}: give --log")
+    })
+}
 
 /// A test that cannot be made because a signal is missing.
 pub(super) fn unknown(e: &Evidence<'_>, signal: Signal) -> Test {
@@ -83,7 +99,17 @@ pub(super) fn pool(e: &Evidence<'_>, scrapes: &[usize]) -> Option<Pool> {
         let (median, most) = h.quantile(0.5).zip(h.quantile(0.9))?;
         Some(Tokens(most.estimate.min(median.estimate * e.limit(Limit::OrdinaryPrompt))))
     });
-    pool_for(e, scrapes, most.into_iter().chain(next_prompt(e)).reduce(larger))
+    let need = most.into_iter().chain(next_prompt(e)).reduce(larger);
+    pool_for(e, scrapes, need.or_else(|| half_a_request(e, scrapes)))
+}
+
+/// Half of what a running request holds, where only lines of a log tell and no prompt is known: a small pool is full at 94 %
+/// if the rest is less than that.
+fn half_a_request(e: &Evidence<'_>, scrapes: &[usize]) -> Option<Tokens> {
+    e.observed.lines.as_ref()?;
+    let held = e.gauge(Signal::KvUsage)?.mean_at(scrapes)? * e.setting(Setting::KvCapacity)?;
+    let running = e.gauge(Signal::RequestsRunning)?.mean_at(scrapes).filter(|running| *running >= 1.0)?;
+    Some(Tokens(held / running / 2.0))
 }
 
 fn larger(a: Tokens, b: Tokens) -> Tokens {
@@ -134,7 +160,8 @@ pub(super) fn pool_is_full(e: &Evidence<'_>) -> Test {
             Some(_) => Test::Fails(e.fact(Signal::RequestsWaiting, "no request waits", 0.0)),
         };
     };
-    let says = match (e.setting(Setting::KvCapacity), next_prompt(e)) {
+    let need = next_prompt(e).or_else(|| half_a_request(e, &e.waiting_scrapes()));
+    let says = match (e.setting(Setting::KvCapacity), need) {
         (Some(capacity), Some(need)) if pool.usage < e.limit(Limit::KvFull) => format!(
             "KV pool {} full while requests wait: {} left, the next prompt needs about {need}",
             Ratio(pool.usage),

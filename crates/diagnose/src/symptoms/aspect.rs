@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::rank::{DOUBTFUL, NOT_SERVING};
+
 /// An aspect of the service: a segment of the latency, or one of the other things users feel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum Aspect {
@@ -112,9 +114,9 @@ impl Aspect {
     /// What comes first whatever it costs: no service, then failures, then slowness, then doubt.
     pub(super) const fn rank(self) -> f64 {
         match self {
-            Self::Availability => 20.0,
+            Self::Availability => NOT_SERVING,
             Self::Errors => 1.0,
-            Self::Measurement => -10.0,
+            Self::Measurement => DOUBTFUL,
             // A low clock, a thrown-back request and a long answer are felt through other aspects.
             Self::GpuClock | Self::AnswerLengths => -0.5,
             _ => 0.0,

@@ -1,8 +1,9 @@
 //! The parts of the time to first token.
 
-use intriage_case::{ObjectiveMetric, Profile, Ratio, Requests, Seconds, Signal, Tokens};
+use intriage_case::{ObjectiveMetric, Profile, Ratio, Requests, Seconds, Signal, Statistic, Tokens};
 use intriage_engines::Setting;
 
+use super::held_up::{held_up_prefill, held_up_slowest};
 use super::stated::{Stated, in_words, stated};
 use super::steady::longest_wait;
 use super::{Aspect, Harm, Symptom, Yardstick};
@@ -125,7 +126,9 @@ fn prefill(e: &Evidence<'_>) -> Symptom {
         return Symptom::new(Aspect::Prefill, Harm::Fine, Yardstick::Profile, says);
     }
     if let Some(judged) = by_objective(e, Aspect::Prefill, part, &[ObjectiveMetric::Ttft]) {
-        return judged;
+        // A bound for the slowest few does not speak for the middle.
+        let middle = held_up_prefill(e).filter(|_| judged.harm == Harm::Fine && only_tails(e));
+        return middle.unwrap_or(judged);
     }
     let Some(ttft) = e.account.ttft.or_else(|| e.mean(Signal::LatencyTtft)) else {
         return unseen(e, Aspect::Prefill, Signal::LatencyTtft);
@@ -140,7 +143,11 @@ fn prefill(e: &Evidence<'_>) -> Symptom {
             .costs(cost)
             .against(Seconds(own), Seconds(limit))
     };
-    let in_time = || slower_first_tokens(e, ttft).or_else(|| late_behind_a_burst(e));
+    let in_time = || {
+        slower_first_tokens(e, ttft)
+            .or_else(|| late_behind_a_burst(e))
+            .or_else(|| held_up_prefill(e).or_else(|| held_up_slowest(e)))
+    };
     if let Some(hurt) = warm_up(e).or_else(in_time) {
         return hurt;
     }
@@ -181,6 +188,12 @@ fn prefill(e: &Evidence<'_>) -> Symptom {
             format!("{says}; what this machine needs for a prompt is not known"),
         )
     }
+}
+
+/// Whether every objective on first tokens is one on the slowest of them.
+fn only_tails(e: &Evidence<'_>) -> bool {
+    let asked = e.objectives.iter().filter_map(|o| o.asked).filter(|o| o.metric == ObjectiveMetric::Ttft);
+    asked.into_iter().all(|o| matches!(o.statistic, Statistic::Quantile(q) if q > 0.5))
 }
 
 /// First answers many times slower than later ones.
@@ -233,7 +246,7 @@ fn late_behind_a_burst(e: &Evidence<'_>) -> Option<Symptom> {
         (n > 0.0).then(|| (sum / n, n))
     };
     let ((late, hit), (calm, others)) = (mean(true)?, mean(false)?);
-    let much = late >= e.limit(Limit::BurstPeak) * calm && late - calm >= e.limit(Limit::PrefillTime);
+    let much = late >= e.limit(Limit::BurstPeak) * calm && late - calm >= e.limit(Limit::BurstLate);
     much.then(|| {
         let says =
             format!("{}; first tokens took {} there and {} else", burst.says, Seconds(late), Seconds(calm));
@@ -283,7 +296,8 @@ fn front_end(e: &Evidence<'_>) -> Symptom {
         .against(Seconds(sure), Seconds(least.max(e.limit(Limit::ResidualShare) * ttft)))
 }
 
-/// A part by the objectives on its metric; `None` where none was given.
+/// A part by the objectives on its metric; `None` where none was given, or where none can be judged: what else shows harm
+/// still speaks, and the verdict says what stays open.
 fn by_objective(
     e: &Evidence<'_>,
     aspect: Aspect,
@@ -295,9 +309,8 @@ fn by_objective(
     let judged =
         |hurts, result| Symptom::new(aspect, harm(hurts), Yardstick::Objective, in_words(result)).costs(cost);
     match stated(e, on) {
-        Stated::Nothing => None,
+        Stated::Nothing | Stated::Open => None,
         Stated::Met(result) => Some(judged(false, result)),
-        Stated::Open(result) => Some(Symptom::unseen(aspect, in_words(result)).costs(cost)),
         Stated::Missed(result) => {
             let all = [e.account.queue, e.account.prefill, e.account.frontend];
             let server: f64 = all.iter().map(|p| p.map_or(0.0, |p| p.value)).sum();

@@ -5,7 +5,9 @@
 //! published default. The figures are rows of [`Limit`](crate::Limit).
 
 mod aspect;
+mod backlog;
 mod first_token;
+mod held_up;
 mod outside;
 mod service;
 mod stated;
@@ -20,7 +22,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use aspect::Aspect;
+pub(crate) use backlog::{Backlog, backlog};
 pub(crate) use first_token::warm_up_cost;
+pub(crate) use held_up::{HeldUp, held_up};
 pub(crate) use service::{Lost, lost_requests};
 
 use crate::evidence::Evidence;
@@ -176,7 +180,8 @@ impl Symptoms {
         self.0.iter().all(|s| s.aspect != aspect || s.harm == Harm::Unseen)
     }
 
-    /// Takes note of harm that only words tell: a log line, a kernel's message, a probe. What was measured stays.
+    /// Takes note of harm that words tell: a log line, a kernel's message, a probe. What was measured to hurt stays as it is;
+    /// what was measured to be fine gives way, because words tell of what a window does not show.
     pub(crate) fn learn(&mut self, aspect: Aspect, share: Ratio, says: &str) {
         let told = Symptom::new(aspect, Harm::Hurts, Yardstick::Told, says).costs(share);
         match self.0.iter_mut().find(|s| s.aspect == aspect) {

@@ -21,7 +21,7 @@ pub(super) fn parts(e: &Evidence<'_>) -> Vec<Symptom> {
     };
     let (later, all) = (clients.later(), clients.ttft);
     let way = if clients.held_back(e.limit(Limit::Compressed)) { 0.0 } else { clients.headers.min(later) };
-    let least = e.limit(Limit::ClientGap);
+    let least = clients.gap_that_matters(e);
     let of = |aspect, value: f64| {
         let share = Ratio::of(value, all).unwrap_or(Ratio(0.0));
         let hurts = value >= least && share.get() >= e.limit(Limit::SegmentShare);

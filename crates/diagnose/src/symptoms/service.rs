@@ -74,6 +74,8 @@ pub(super) fn errors(e: &Evidence<'_>) -> Symptom {
     // Clients mistype: what they are refused for hurts from a larger share on than what the server gets wrong.
     let refused = e.answered(|status| (400..500).contains(&status));
     let own_fault = e.delta(Signal::HttpResponses).and_then(|all| Ratio::of(refused, all));
+    let told_by_log = e.observed.is_told_by_log(Signal::RequestsErrors);
+    let own_fault = own_fault.or(told_by_log.then_some(share));
     let limit = match own_fault {
         Some(own) if stated.is_none() && share.get() - own.get() <= limit => e.limit(Limit::RejectShare),
         _ => limit,
@@ -122,7 +124,8 @@ impl Lost {
 /// First tokens less ends less the growth of the batch. Requests whose prompt was being computed when the window began
 /// are counted as running before and as begun after, so that many are taken off.
 pub(crate) fn lost_requests(e: &Evidence<'_>) -> Option<Lost> {
-    if e.restarts() > 0 {
+    // A line that tells of a first token comes with the end of its request: those that were given up have none.
+    if e.restarts() > 0 || e.observed.is_told_by_log(Signal::LatencyTtft) {
         return None;
     }
     let begun = e.histogram(Signal::LatencyTtft)?.count();

@@ -15,8 +15,8 @@ pub(super) enum Stated<'a> {
     Met(&'a ObjectiveResult),
     /// This one is missed.
     Missed(&'a ObjectiveResult),
-    /// None is missed, and this one cannot be judged.
-    Open(&'a ObjectiveResult),
+    /// None is missed, and one cannot be judged.
+    Open,
 }
 
 /// The objectives on these metrics.
@@ -26,10 +26,10 @@ pub(super) fn stated<'a>(e: &'a Evidence<'_>, metrics: &[ObjectiveMetric]) -> St
     if let Some(missed) = all().find(|o| o.met == Some(false)) {
         return Stated::Missed(missed);
     }
-    match (all().find(|o| o.met.is_none()), all().next()) {
-        (Some(open), _) => Stated::Open(open),
-        (None, Some(met)) => Stated::Met(met),
-        (None, None) => Stated::Nothing,
+    match all().next() {
+        Some(_) if all().any(|o| o.met.is_none()) => Stated::Open,
+        Some(met) => Stated::Met(met),
+        None => Stated::Nothing,
     }
 }
 

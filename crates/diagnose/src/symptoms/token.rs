@@ -1,6 +1,6 @@
 //! The parts of the time per token.
 
-use intriage_case::{ObjectiveMetric, Ratio, Seconds, Signal};
+use intriage_case::{ObjectiveMetric, Ratio, Seconds, Signal, Tokens};
 use intriage_engines::Setting;
 
 use super::first_token::harm;
@@ -24,40 +24,77 @@ pub(super) fn parts(e: &Evidence<'_>) -> Vec<Symptom> {
             Some(metric) => format!("{metric} did not move in the window"),
             None => e.observed.why_missing(Signal::LatencyItl),
         };
-        return Aspect::TOKEN.iter().map(|a| Symptom::unseen(*a, why.clone())).collect();
+        let mut all: Vec<Symptom> = Aspect::TOKEN.iter().map(|a| Symptom::unseen(*a, why.clone())).collect();
+        replace(&mut all, slow_steps(e));
+        return all;
     };
     let floor = e.floor.as_ref().ok().map(|f| f.decode);
     let excess = excesses(e, floor.unwrap_or(0.0));
     let judge = |verdict: &dyn Fn(&Excess) -> Symptom| excess.iter().map(verdict).collect();
     match stated(e, &[ObjectiveMetric::Itl, ObjectiveMetric::Tpot]) {
         Stated::Met(result) => judge(&|x| told(e, x, false, Yardstick::Objective, &in_words(result))),
-        Stated::Open(result) => judge(&|x| Symptom::unseen(x.aspect, in_words(result))),
         Stated::Missed(result) => {
             judge(&|x| told(e, x, is_large(e, x, &excess), Yardstick::Objective, &in_words(result)))
         }
-        Stated::Nothing => {
+        Stated::Nothing | Stated::Open => {
             let mut all = match floor {
                 Some(floor) => against_floor(e, itl, floor, &excess),
                 None => against_itself(e, itl, &excess),
             };
-            let avoidable =
-                wasted_drafts(e, itl).or_else(|| graphs_would_help(e, itl)).or_else(|| stopped_steps(e, itl));
-            if !all.iter().any(|s| s.harm == Harm::Hurts)
-                && let Some(avoidable) = avoidable
-            {
-                all.retain(|s| s.aspect != avoidable.aspect);
-                all.push(avoidable);
-            }
-            if !e.wants_throughput()
-                && !all.iter().any(|s| s.harm == Harm::Hurts)
-                && let Some(slower) = slower_tokens(e)
-            {
-                all.retain(|s| s.aspect != slower.aspect);
-                all.push(slower);
-            }
+            replace(&mut all, slow_steps(e).or_else(|| silent_for_prompts(e)));
+            let avoidable = wasted_drafts(e, itl)
+                .or_else(|| graphs_would_help(e, itl))
+                .or_else(|| stopped_steps(e, itl))
+                .or_else(|| torn_by_few(e));
+            replace(&mut all, avoidable);
+            replace(&mut all, slower_tokens(e).filter(|_| !e.wants_throughput()));
             all
         }
     }
+}
+
+/// Puts what hurts in the place of its aspect, where nothing hurts yet.
+fn replace(all: &mut Vec<Symptom>, found: Option<Symptom>) {
+    if let Some(found) = found.filter(|_| !all.iter().any(|s| s.harm == Harm::Hurts)) {
+        all.retain(|s| s.aspect != found.aspect);
+        all.push(found);
+    }
+}
+
+/// Steps so long that nobody calls them well, whatever the machine. Needs no finished request.
+fn slow_steps(e: &Evidence<'_>) -> Option<Symptom> {
+    // Requests at both ends: in between an engine is hardly idle.
+    let runs = |n: Option<f64>| n.is_some_and(|n| n >= 1.0);
+    let busy = e.timeline.intervals.iter().filter(|i| runs(i.running_before) && runs(i.running));
+    let known = busy.filter_map(|i| Some((i.seconds, i.steps?)));
+    let (seconds, steps) = known.fold((0.0, 0.0), |all, (seconds, n)| (all.0 + seconds, all.1 + n));
+    let (each, limit) = (seconds / steps, e.limit(Limit::LongestStep));
+    let enough = steps > 1.0 && seconds >= e.limit(Limit::ShortestWindow);
+    (enough && each >= limit && !e.wants_throughput()).then(|| {
+        let says = format!("a step every {} while requests run", Seconds(each));
+        Symptom::new(Aspect::DecodeStep, Harm::Hurts, Yardstick::Published, says)
+            .costs(Ratio(1.0 - limit / each))
+            .against(Seconds(each), Seconds(limit))
+    })
+}
+
+/// Prompts are read in steps of seconds, and others in the server sit through them.
+fn silent_for_prompts(e: &Evidence<'_>) -> Option<Symptom> {
+    let silent = &e.timeline.readings;
+    let seconds: f64 = silent.iter().map(|r| r.seconds).sum();
+    let share = Ratio::of(seconds, e.busy_time().get())?;
+    let limit = Ratio(e.limit(Limit::SegmentShare));
+    (silent.len() >= 2 && share.get() >= limit.get() && !e.wants_throughput()).then(|| {
+        let longest = silent.iter().map(|r| r.seconds).fold(0.0, f64::max);
+        let tokens = silent.iter().map(|r| r.tokens).sum::<f64>() / silent.len() as f64;
+        let says = format!(
+            "{} times no token came for up to {}, {share} of the time, while prompts of {} were read and others waited",
+            silent.len(),
+            Seconds(longest),
+            Tokens(tokens.round())
+        );
+        Symptom::new(Aspect::Interference, Harm::Hurts, Yardstick::Share, says).costs(share).against(share, limit)
+    })
 }
 
 /// The kernel itself counts the time in which a quota let no step go on.
@@ -68,6 +105,35 @@ fn stopped_steps(e: &Evidence<'_>, itl: f64) -> Option<Symptom> {
             format!("a token every {}; a CPU quota stops the server {stopped} of the time", Seconds(itl));
         let x = Excess { aspect: Aspect::DecodeStep, value: itl * stopped.get() };
         told(e, &x, true, Yardstick::Told, &says).against(stopped, limit)
+    })
+}
+
+/// One gap in a hundred is many times the usual one and long enough to be seen, because a few prompts are far longer than the
+/// rest: whoever is being answered meanwhile waits for them.
+fn torn_by_few(e: &Evidence<'_>) -> Option<Symptom> {
+    if e.wants_throughput() {
+        return None;
+    }
+    let (gaps, prompts) = (e.histogram(Signal::LatencyItl)?, e.histogram(Signal::TokensPromptEach)?);
+    let (usual, long) = (gaps.quantile(0.5)?.estimate, gaps.quantile(0.99)?.low);
+    let (ordinary, longest) = (prompts.quantile(0.5)?.estimate, prompts.quantile(0.95)?.low);
+    let few = longest >= e.limit(Limit::LongestPrompt) * ordinary;
+    let torn = long >= e.limit(Limit::TornGap) * usual && long >= e.limit(Limit::TornGapTime);
+    (few && torn).then(|| {
+        let says = format!(
+            "one gap between tokens in a hundred is {} or longer, the usual one {}; one prompt in twenty has {:.0} tokens or more, the usual one {:.0}",
+            Seconds(long),
+            Seconds(usual),
+            longest,
+            ordinary
+        );
+        let part = |p: Option<crate::account::Part>| p.map_or(0.0, |p| p.value);
+        let x = Excess {
+            aspect: Aspect::Interference,
+            value: part(e.account.stalls) + part(e.account.interference),
+        };
+        let limit = e.limit(Limit::TornGap) * usual;
+        told(e, &x, true, Yardstick::Share, &says).against(Seconds(long), Seconds(limit))
     })
 }
 
@@ -178,13 +244,31 @@ fn against_itself(e: &Evidence<'_>, itl: f64, excess: &[Excess]) -> Vec<Symptom>
         _ if !known => Symptom::unseen(x.aspect, "the engine keeps no buckets of the gaps between tokens"),
         _ => {
             let share = Ratio::of(x.value, itl).unwrap_or(Ratio(0.0));
-            let torn = !e.wants_throughput() && is_torn(e, x, itl);
+            let torn = !e.wants_throughput() && is_torn(e, x, itl) && !everybody_reads(e, itl);
             let limit = if x.aspect == Aspect::Stalls { Limit::StallShare } else { Limit::TornShare };
             let says = format!("{says}, {share} of it {}", x.aspect);
             told(e, x, torn, Yardstick::Share, &says).against(share, Ratio(e.limit(limit)))
         }
     };
     excess.iter().map(of).collect()
+}
+
+/// Prompts of one length, read one after the other on a CPU, explain what stalls: everybody waits for the others as they do
+/// for him, and there is nobody to move elsewhere. A GPU reads prompts of one length too fast for that.
+fn everybody_reads(e: &Evidence<'_>, itl: f64) -> bool {
+    if e.observed.config.text(Setting::Device) != Some("cpu") {
+        return false;
+    }
+    let Some(prompts) = e.histogram(Signal::TokensPromptEach) else { return false };
+    let ends = prompts.quantile(0.1).zip(prompts.quantile(0.95));
+    let alike = ends.is_some_and(|(short, long)| {
+        long.low <= short.low || long.estimate <= e.limit(Limit::OrdinaryPrompt) * short.estimate
+    });
+    let part = |p: Option<crate::account::Part>| p.map_or(0.0, |p| p.value);
+    let slowed = (part(e.account.stalls) + part(e.account.interference)) / itl;
+    let read = e.histogram(Signal::LatencyPrefill).map_or(0.0, |h| h.sum());
+    let reading = read / e.busy_time().get().max(1.0);
+    alike && slowed <= reading * e.limit(Limit::Outgrown)
 }
 
 /// Stalls, or stalls and prompts together, take so much of a gap that the ordinary step is the lesser part.

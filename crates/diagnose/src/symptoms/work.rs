@@ -4,7 +4,7 @@ use intriage_case::{Quantity, Ratio, Requests, Signal, Unit};
 use intriage_engines::Setting;
 
 use super::first_token::harm;
-use super::{Aspect, Harm, Symptom, Yardstick};
+use super::{Aspect, Harm, Symptom, Yardstick, backlog};
 use crate::causes::{busy_clocks, room_for_requests};
 use crate::evidence::Evidence;
 use crate::thresholds::Limit;
@@ -28,12 +28,20 @@ pub(super) fn preemption(e: &Evidence<'_>) -> Symptom {
         .against(per_request, limit)
 }
 
-/// A batch job's use of the server. Whoever wants quick answers feels too little throughput as a queue.
+/// Work done against work offered: a batch job's use of the server, or requests that pile up in one for quick answers.
 pub(super) fn throughput(e: &Evidence<'_>) -> Symptom {
     let unseen = |why: &str| Symptom::unseen(Aspect::Throughput, why);
     if !e.wants_throughput() {
-        let says = "a server for quick answers is judged by its queue, not by how full it is";
-        return Symptom::new(Aspect::Throughput, Harm::Fine, Yardstick::Profile, says);
+        let Some(grows) = backlog(e) else {
+            let says = "a server for quick answers is judged by its queue, and by requests that pile up in its batch";
+            return Symptom::new(Aspect::Throughput, Harm::Fine, Yardstick::Profile, says);
+        };
+        let says =
+            format!("requests pile up, from {} in the server to {}: {}", grows.first, grows.last, grows.felt);
+        return Symptom::new(Aspect::Throughput, Harm::Hurts, Yardstick::CalmPart, says)
+            .costs(grows.share)
+            .against(grows.last, grows.first)
+            .during(grows.start, grows.end);
     }
     let Some(running) = e.observed.series(Signal::RequestsRunning, None, None) else {
         return unseen("how many requests run is not shown");
@@ -43,7 +51,10 @@ pub(super) fn throughput(e: &Evidence<'_>) -> Symptom {
     let busy: Vec<f64> = e.busy().iter().filter_map(|&i| running.at(i)).collect();
     let mean = running.mean_at(e.busy()).unwrap_or(0.0);
     // A job that replaces every answer by the next request keeps its number; one that runs out of work does not.
-    let held = busy.iter().filter(|r| (**r - mean).abs() <= 1.0_f64.max(0.1 * mean)).count();
+    let held = busy
+        .iter()
+        .filter(|r| (**r - mean).abs() <= 1.0_f64.max(e.limit(Limit::FigureDiffers) * mean))
+        .count();
     let steady = held as f64 >= e.limit(Limit::Mostly) * busy.len() as f64;
     let room = room.min(e.limit(Limit::HeavyStep));
     let limit = Ratio(e.limit(Limit::Underbatched));

@@ -1,8 +1,8 @@
 //! The account between each two readable scrapes, all engines together.
 
-use intriage_case::{Histogram, Millis, Signal};
-use intriage_engines::{Observed, TrackData};
+use intriage_case::{Millis, Signal};
 
+use super::gains::{Gains, failures};
 use crate::evidence::Evidence;
 use crate::thresholds::Limit;
 
@@ -36,6 +36,10 @@ pub(crate) struct Interval {
     pub(crate) generated: Option<f64>,
     /// Prompt tokens, cached ones included; vLLM books a prompt whole at its first token.
     pub(crate) prompt_tokens: Option<f64>,
+    /// Prompt tokens that were computed, where the engine tells them from cached ones; else all of them.
+    pub(crate) computed: Option<f64>,
+    /// Steps of the engine.
+    pub(crate) steps: Option<f64>,
     /// Times a running request was thrown back.
     pub(crate) preempted: Option<f64>,
     /// Answers with an HTTP status from 400 on, or where those are not counted the engine's own errors.
@@ -106,6 +110,8 @@ pub(crate) fn intervals(e: &Evidence<'_>) -> Vec<Interval> {
     let (generated, prompt) = (counter(Signal::TokensGenerated), counter(Signal::TokensPrompt));
     let (ended, lived) = (counter(Signal::RequestsFinished), histogram(Signal::LatencyE2e));
     let preempted = counter(Signal::RequestsPreempted);
+    let computed = counter(Signal::TokensPromptComputed);
+    let (steps, sizes) = (counter(Signal::SchedulerSteps), histogram(Signal::TokensPerStep));
     let failed = failures(observed);
     let (running, waiting) = (gauge(Signal::RequestsRunning), gauge(Signal::RequestsWaiting));
     let kv = gauge(Signal::KvUsage);
@@ -145,6 +151,8 @@ pub(crate) fn intervals(e: &Evidence<'_>) -> Vec<Interval> {
             prefill: prefill.mean(index),
             generated: generated.count(index),
             prompt_tokens: prompt.count(index),
+            computed: computed.count(index).or_else(|| prompt.count(index)),
+            steps: steps.count(index).or_else(|| sizes.count(index)),
             preempted: preempted.count(index),
             failed: failed.count(index),
             running_before: at(&running, index - 1),
@@ -177,98 +185,6 @@ fn better(estimates: &[(Option<f64>, Option<f64>)], given_up: f64) -> Vec<Option
         if all_leave_well { entered.or(*begun) } else { begun.or(*entered) }
     };
     estimates.iter().map(choose).collect()
-}
-
-/// What a counter or histogram gained up to each scrape since the one before.
-#[derive(Default)]
-pub(super) struct Gains(Vec<Option<Gain>>);
-
-#[derive(Clone, Copy, Default)]
-struct Gain {
-    count: f64,
-    sum: f64,
-    fell: bool,
-}
-
-impl Gains {
-    /// Sum and count of a histogram, engine by engine: one that restarts does not hide what another did.
-    pub(super) fn of_histogram(observed: &Observed, signal: Signal) -> Self {
-        let mut gains = Self::default();
-        for track in observed.tracks(signal) {
-            let TrackData::Histograms(states) = &track.data else { continue };
-            gains.add(states.iter().map(|state| state.as_ref().map(totals)));
-        }
-        gains
-    }
-
-    /// A counter, of the keys that are wanted.
-    pub(super) fn of_counter(
-        observed: &Observed,
-        signal: Signal,
-        wanted: impl Fn(Option<&str>) -> bool,
-    ) -> Self {
-        let mut gains = Self::default();
-        for track in observed.tracks(signal).filter(|track| wanted(track.key.as_deref())) {
-            let TrackData::Values(series) = &track.data else { continue };
-            gains.add(series.values().iter().map(|value| value.map(|v| (v, 0.0))));
-        }
-        gains
-    }
-
-    /// Adds what one engine's counter gained. A fall is a restart: what it shows afterwards is all new.
-    fn add(&mut self, states: impl Iterator<Item = Option<(f64, f64)>>) {
-        let mut before: Option<(f64, f64)> = None;
-        for (i, now) in states.enumerate() {
-            if i == self.0.len() {
-                self.0.push(None);
-            }
-            if let (Some(then), Some(now)) = (before, now) {
-                let fell = now.0 < then.0;
-                let base = if fell { (0.0, 0.0) } else { then };
-                let gain = self.0[i].get_or_insert_default();
-                gain.count += now.0 - base.0;
-                gain.sum += now.1 - base.1;
-                gain.fell |= fell;
-            }
-            before = now;
-        }
-    }
-
-    fn at(&self, index: usize) -> Option<Gain> {
-        self.0.get(index).copied().flatten()
-    }
-
-    pub(super) fn count(&self, index: usize) -> Option<f64> {
-        self.at(index).map(|gain| gain.count).filter(|n| n.is_finite())
-    }
-
-    pub(super) fn mean(&self, index: usize) -> Option<f64> {
-        let gain = self.at(index).filter(|gain| gain.count > 0.0)?;
-        Some(gain.sum / gain.count).filter(|mean| mean.is_finite() && *mean >= 0.0)
-    }
-
-    fn fell(&self, index: usize) -> bool {
-        self.at(index).is_some_and(|gain| gain.fell)
-    }
-}
-
-fn totals(histogram: &Histogram) -> (f64, f64) {
-    (histogram.count(), histogram.sum())
-}
-
-/// Grouped statuses (`4xx`) count as their first (400).
-fn failures(observed: &Observed) -> Gains {
-    if observed.metric(Signal::HttpResponses).is_none() {
-        return Gains::of_counter(observed, Signal::RequestsErrors, |_| true);
-    }
-    let is_failure = |key: &str| key.replace('x', "0").parse::<u16>().is_ok_and(|status| status >= 400);
-    let mut failed = Gains::of_counter(observed, Signal::HttpResponses, |key| key.is_some_and(is_failure));
-    if failed.0.is_empty() {
-        // Answers are counted and none of them has failed: there is no counter of failures before the first.
-        let all = Gains::of_counter(observed, Signal::HttpResponses, |_| true);
-        failed = Gains(all.0.into_iter().map(|gain| gain.map(|_| Gain::default())).collect());
-    }
-    failed
 }
 
 #[cfg(test)]

@@ -2,21 +2,19 @@
 
 use intriage_case::{Millis, PerSecond, Requests};
 
+use super::burst::Burst;
 use super::change_points::{Shape, change_points};
 use super::events::{Event, EventKind, clock, length, requests, when};
 use super::intervals::Interval;
+use super::later;
 use super::slowdown::rule;
-use super::{later, mean, median};
 use crate::evidence::Evidence;
 use crate::thresholds::Limit;
 
-/// One interval in so many of the load can be a burst: more are a change of load.
-const FEW: usize = 5;
-/// Intervals to each side that are the neighbourhood of one.
-const NEAR: usize = 8;
-
 /// Everything the load did. While the engine stood still nobody counted who came.
 pub(super) fn load_events(e: &Evidence<'_>, intervals: &[Interval], standstills: &[Event]) -> Vec<Event> {
+    let placed = arrivals_by_first_tokens(e, intervals);
+    let intervals = placed.as_deref().unwrap_or(intervals);
     let Some(load) = Load::of(e, intervals, standstills) else { return Vec::new() };
     let bursts = load.bursts();
     let mut found = Vec::new();
@@ -29,24 +27,16 @@ pub(super) fn load_events(e: &Evidence<'_>, intervals: &[Interval], standstills:
 }
 
 /// The part of the window with traffic.
-struct Load<'a, 'e> {
-    e: &'a Evidence<'e>,
-    all: &'a [Interval],
+pub(super) struct Load<'a, 'e> {
+    pub(super) e: &'a Evidence<'e>,
+    pub(super) all: &'a [Interval],
     /// The first interval with traffic, and the one behind the last.
-    active: (usize, usize),
+    pub(super) active: (usize, usize),
     /// From here on nobody came any more while requests were still in the engine; the end of the active part if not so.
-    drain: usize,
+    pub(super) drain: usize,
     /// Arrivals a second of each interval, over the time since anything was counted; `None` while the engine stood still and
     /// where they are not known.
-    rates: Vec<Option<f64>>,
-}
-
-/// Intervals `from..to` in which far more came than usual.
-struct Burst {
-    from: usize,
-    to: usize,
-    came: f64,
-    usual: f64,
+    pub(super) rates: Vec<Option<f64>>,
 }
 
 impl<'a, 'e> Load<'a, 'e> {
@@ -112,7 +102,7 @@ impl<'a, 'e> Load<'a, 'e> {
         while from > first + 1 {
             let Some(rate) = self.calm_rate(first, from - 1) else { break };
             let usual = rate * self.all[from - 1].seconds;
-            if came(from - 1).is_none_or(|n| n > 0.25 * usual && n >= 1.0) {
+            if came(from - 1).is_none_or(|n| n > self.e.limit(Limit::DrainArrivals) * usual && n >= 1.0) {
                 break;
             }
             from -= 1;
@@ -125,8 +115,10 @@ impl<'a, 'e> Load<'a, 'e> {
         let finished: f64 = part.iter().filter_map(|i| i.finished).sum();
         // Clients that ask anew when they are answered come in waves, and between two of them nobody comes.
         let between_waves = longest_without_arrivals(&self.all[first..from]);
-        let drains = held > 0.0 && left < 0.7 * held && finished > 0.0 && seconds > 1.5 * between_waves;
-        if drains && expected >= self.e.limit(Limit::MissedArrivals) { from } else { end }
+        let limit = |limit| self.e.limit(limit);
+        let emptied = held > 0.0 && left < limit(Limit::KeepsCrowd) * held && finished > 0.0;
+        let drains = emptied && seconds > limit(Limit::BetweenWaves) * between_waves;
+        if drains && expected >= limit(Limit::MissedArrivals) { from } else { end }
     }
 
     fn drain_event(&self) -> Option<Event> {
@@ -161,138 +153,6 @@ impl<'a, 'e> Load<'a, 'e> {
             Event::new(EventKind::LoadStep, start, until, says).size(after).usual(before).open(open)
         };
         points.iter().enumerate().filter(|(_, point)| point.shape == Shape::Step).map(told).collect()
-    }
-
-    fn bursts(&self) -> Vec<Burst> {
-        let (first, end) = (self.active.0, self.drain);
-        let usual: Vec<f64> = (0..self.all.len()).map(|i| self.usual_rate(i)).collect();
-        let spread = self.spread();
-        let is_much = |i: usize| {
-            let (rate, limit) = (self.rates[i], |limit| self.e.limit(limit));
-            let seconds = self.all[i].seconds;
-            rate.is_some_and(|rate| {
-                let (came, usual) = (rate * seconds, usual[i] * seconds);
-                came >= limit(Limit::BurstPeak) * usual
-                    && 2.0 * (came.sqrt() - usual.sqrt()) >= limit(Limit::BurstNoise) * spread
-                    && self.all[i].arrivals.is_some_and(|came| came >= limit(Limit::BurstLeast))
-            })
-        };
-        let mut found = Vec::new();
-        let mut i = first;
-        while i < end {
-            let run = (i..end).take_while(|j| is_much(*j)).count();
-            let burst = Burst {
-                from: i,
-                to: i + run,
-                came: (i..i + run).filter_map(|j| self.all[j].arrivals).sum(),
-                usual: (i..i + run).map(|j| usual[j] * self.all[j].seconds).sum(),
-            };
-            let is_short = run > 0 && run * FEW <= (end - first).max(2 * FEW);
-            if is_short && self.is_felt(&burst) && !self.stays(&burst) {
-                found.push(burst);
-            }
-            i += run.max(1);
-        }
-        found
-    }
-
-    /// Arrivals a second around an interval: the middle of its neighbours, and no less than the mean of all but the fullest
-    /// fifth.
-    fn usual_rate(&self, i: usize) -> f64 {
-        let near = i.saturating_sub(NEAR).max(self.active.0)..(i + NEAR + 1).min(self.drain);
-        let local = median(near.filter(|j| *j != i).filter_map(|j| self.rates[j]).collect());
-        local.unwrap_or(0.0).max(self.calm_rate(self.active.0, self.drain).unwrap_or(0.0))
-    }
-
-    /// Mean arrivals a second of a part, its fullest fifth left out.
-    fn calm_rate(&self, from: usize, to: usize) -> Option<f64> {
-        let mut all: Vec<f64> = self.rates[from..to].iter().flatten().copied().collect();
-        all.sort_by(f64::total_cmp);
-        all.truncate(all.len() - all.len() / FEW);
-        mean(all.into_iter())
-    }
-
-    /// Standard deviation of twice the root of arrivals: one for requests that come by chance, whatever their rate, and more
-    /// where they come in clumps all the time. From the middle, so that a burst does not count.
-    fn spread(&self) -> f64 {
-        const NORMAL: f64 = 1.4826;
-        let known = self.all.iter().zip(&self.rates).take(self.drain).skip(self.active.0);
-        let roots: Vec<f64> =
-            known.filter_map(|(i, rate)| Some(2.0 * ((*rate)? * i.seconds).sqrt())).collect();
-        let Some(middle) = median(roots.clone()) else { return 1.0 };
-        let away = median(roots.into_iter().map(|root| (root - middle).abs()).collect());
-        away.map_or(1.0, |away| (NORMAL * away).max(1.0))
-    }
-
-    /// Whether those that came are seen in the engine, or in their first tokens: where as many leave as come, clients ask
-    /// anew when they are answered.
-    fn is_felt(&self, burst: &Burst) -> bool {
-        let part = &self.all[burst.from..self.all.len().min(burst.to + 1)];
-        let before = self.all[burst.from].held_before();
-        let most = part.iter().filter_map(Interval::held).reduce(f64::max);
-        let load = &self.all[self.active.0..self.drain];
-        // A burst that is not worked off makes what follows fuller: what was before it counts, where it is known.
-        let calm = if burst.from < self.active.0 + 2 { load } else { &self.all[self.active.0..burst.from] };
-        let usual = median(calm.iter().filter_map(Interval::held).collect());
-        let (Some(before), Some(most), Some(usual)) = (before, most, usual) else { return true };
-        let first_tokens = part.iter().filter_map(|i| i.ttft).reduce(f64::max);
-        let slower = first_tokens
-            .zip(median(load.iter().filter_map(|i| i.ttft).collect()))
-            .is_some_and(|(now, usual)| now >= 2.0 * usual);
-        slower || most - before.max(usual) >= 0.25 * (burst.came - burst.usual)
-    }
-
-    /// Whether a load that begins so keeps as many requests in the engine: clients that ask anew when they are answered.
-    fn stays(&self, burst: &Burst) -> bool {
-        if burst.from != self.active.0 {
-            return false;
-        }
-        let held = |part: &[Interval]| -> Vec<f64> { part.iter().filter_map(Interval::held).collect() };
-        let most = held(&self.all[burst.from..burst.to]).into_iter().reduce(f64::max);
-        let after = held(&self.all[burst.to..self.drain.max(burst.to)]);
-        let least = after.iter().copied().reduce(f64::min);
-        after.len() > 1 && least.zip(most).is_some_and(|(least, most)| least >= 0.7 * most)
-    }
-
-    fn burst(&self, burst: &Burst) -> Event {
-        let first = &self.all[burst.from];
-        let last = &self.all[burst.to - 1];
-        let within = last.end.since(first.start).get();
-        let (back, open) = self.recovered(burst);
-        let usual = if burst.usual >= 0.5 {
-            format!("{} are usual", requests(burst.usual.round()))
-        } else {
-            "hardly one is usual".into()
-        };
-        let recovery = if open {
-            "the queue was not as before when the window ended".to_owned()
-        } else {
-            format!("the queue was as before {} later", length(back.since(first.start).get()))
-        };
-        let says = format!(
-            "at {}, {} came within {} where {usual}; {recovery}",
-            clock(first.start),
-            requests(burst.came.round()),
-            length(within)
-        );
-        let event = Event::new(EventKind::Burst, first.start, back, says);
-        event.size(Requests(burst.came)).usual(Requests(burst.usual)).open(open)
-    }
-
-    /// When no more waited than before the burst, or where nobody waited ran; and whether the window ended first.
-    fn recovered(&self, burst: &Burst) -> (Millis, bool) {
-        let first = &self.all[burst.from];
-        let after = &self.all[burst.to - 1..];
-        let waited =
-            after.iter().any(|i| i.waiting > first.waiting_before && i.waiting.is_some_and(|w| w > 0.0));
-        let is_back = |i: &&Interval| {
-            let (now, before) =
-                if waited { (i.waiting, first.waiting_before) } else { (i.held(), first.held_before()) };
-            now.zip(before).is_none_or(|(now, before)| now <= 1.2 * before + 1.0)
-        };
-        let back = after.iter().find(is_back);
-        let end = self.all.last().map_or(first.end, |last| last.end);
-        back.map_or((end, true), |back| (back.end, false))
     }
 }
 
@@ -330,6 +190,64 @@ fn rates(all: &[Interval], unseen: &[bool], standstills: &[Event]) -> Vec<Option
         }
     }
     rates
+}
+
+/// The same intervals with requests where they came, not where they were counted: an engine with long steps takes in one step
+/// after the other what came at once. A first token tells when its request came. `None` where no two steps show requests of one
+/// moment, and where requests wait: they are counted when they come.
+fn arrivals_by_first_tokens(e: &Evidence<'_>, all: &[Interval]) -> Option<Vec<Interval>> {
+    let waits = |i: &Interval| i.waiting.is_some_and(|waiting| waiting >= 1.0);
+    let groups: Vec<(usize, &Interval, Millis)> = all
+        .iter()
+        .enumerate()
+        .filter(|(_, i)| i.first_tokens.is_some_and(|n| n >= e.limit(Limit::StretchRequests)))
+        .filter_map(|(at, i)| Some((at, i, later(i.end, -i.ttft?))))
+        .collect();
+    let of_one_moment = groups.windows(2).any(|pair| {
+        let (counted, came) = (pair[1].0 - pair[0].0, pair[1].2.since(pair[0].2).get().abs());
+        counted >= 2 && came <= e.limit(Limit::OneMoment) * pair[1].1.seconds
+    });
+    // Many whose first tokens took as long as the one step before them came when it began; those that come evenly
+    // wait for half of the step before it as well.
+    let in_one_step = groups.iter().any(|(at, i, _)| {
+        let still =
+            all[..*at].iter().rev().take_while(|i| i.generated == Some(0.0) && i.first_tokens == Some(0.0));
+        let step = i.seconds + still.map(|i| i.seconds).sum::<f64>();
+        let many = i.first_tokens.is_some_and(|n| n >= e.limit(Limit::BurstLeast));
+        let apart = (i.ttft.unwrap_or(0.0) - step).abs();
+        many && step > 2.0 * i.seconds && apart <= e.limit(Limit::OneStep) * step
+    });
+    if all.iter().any(waits) || !(of_one_moment || in_one_step) {
+        return None;
+    }
+    let none_yet = |known: Option<f64>| known.map(|_| 0.0);
+    let mut placed: Vec<Interval> = all
+        .iter()
+        .map(|i| Interval {
+            arrivals: none_yet(i.arrivals),
+            first_tokens: none_yet(i.first_tokens),
+            prompt_tokens: none_yet(i.prompt_tokens),
+            ttft: None,
+            ..*i
+        })
+        .collect();
+    for counted in all {
+        let (Some(came), Some(ttft)) = (counted.first_tokens, counted.ttft) else { continue };
+        let at = later(counted.end, -ttft);
+        let Some(into) = placed.iter_mut().find(|i| i.start <= at && at < i.end) else { continue };
+        let before = into.first_tokens.unwrap_or(0.0);
+        into.ttft = Some((into.ttft.unwrap_or(0.0) * before + ttft * came) / (before + came));
+        into.arrivals = into.arrivals.map(|n| n + came);
+        into.first_tokens = Some(before + came);
+        into.prompt_tokens = into.prompt_tokens.map(|n| n + counted.prompt_tokens.unwrap_or(0.0));
+    }
+    // Who came last has no first token yet.
+    let ttft = all.iter().rev().find_map(|i| i.ttft).unwrap_or(0.0);
+    let known = all.last().map(|last| later(last.end, -ttft));
+    for interval in placed.iter_mut().filter(|i| known.is_some_and(|known| i.end > known)) {
+        interval.arrivals = None;
+    }
+    Some(placed)
 }
 
 /// Intervals in which requests were in the server although none was shown: first tokens behind them took longer than the

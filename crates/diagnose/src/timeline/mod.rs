@@ -1,28 +1,32 @@
 //! What happened inside the window, and when: a mean over the window never hides a bad stretch of it.
-#![allow(dead_code, unused_imports, reason = "symptoms and verdict read it from their next change on")]
 
 mod answers;
+mod burst;
 mod change_points;
+mod energy;
 mod events;
+mod gains;
 mod intervals;
 mod load;
+mod pace;
 mod queue;
+mod reading;
 mod slowdown;
 mod standstill;
 mod student;
 #[cfg(test)]
 mod tests;
 mod throttle;
+mod unanswered;
 mod warm_up;
-
-use intriage_case::{Millis, Seconds};
 
 use crate::evidence::Evidence;
 
-pub(crate) use change_points::{ChangePoint, Rule, Shape, change_points};
+use change_points::ChangePoint;
 use events::later;
 pub use events::{Event, EventKind};
 pub(crate) use intervals::{Interval, intervals};
+pub(crate) use reading::Reading;
 
 /// The window in pieces, and what happened in it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -31,19 +35,8 @@ pub(crate) struct Timeline {
     pub(crate) events: Vec<Event>,
     /// The account between each two readable scrapes.
     pub(crate) intervals: Vec<Interval>,
-}
-
-/// Consecutive intervals with the mean of something over them.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Stretch {
-    /// When they begin.
-    pub(crate) start: Millis,
-    /// How long they are.
-    pub(crate) seconds: Seconds,
-    /// The first of them, counted from 0, and the one behind the last.
-    pub(crate) range: (usize, usize),
-    /// The mean, weighted.
-    pub(crate) mean: f64,
+    /// Silences in which prompts were read, of engines that tell of no single gap.
+    pub(crate) readings: Vec<Reading>,
 }
 
 impl Timeline {
@@ -51,6 +44,7 @@ impl Timeline {
     pub(crate) fn of(e: &Evidence<'_>) -> Self {
         let intervals = intervals(e);
         let standstills = standstill::standstills(e, &intervals);
+        let readings = reading::readings(e, &intervals, &standstills);
         let load = load::load_events(e, &intervals, &standstills);
         let mut events = [standstills, load].concat();
         events.extend(answers::no_answers(e, &intervals));
@@ -64,8 +58,21 @@ impl Timeline {
         if let Some(from) = stands.map(|event| event.start) {
             events.retain(|event| event.kind != EventKind::LoadEnd || event.start < from);
         }
+        // What stands still, is slow or piles up while the server warms up, warms up.
+        let warm_ups: Vec<Event> = events.iter().filter(|e| e.kind == EventKind::WarmUp).cloned().collect();
+        let is_inside = |event: &Event, whole: &Event| {
+            let middle = later(event.start, event.seconds.get() / 2.0);
+            !event.open && whole.start <= middle && middle <= whole.end()
+        };
+        events.retain(|event| match event.kind {
+            EventKind::Standstill | EventKind::SlowTokens | EventKind::SlowFirstTokens => {
+                !warm_ups.iter().any(|warm_up| is_inside(event, warm_up))
+            }
+            EventKind::Burst => !warm_ups.iter().any(|w| w.start <= event.start && event.start < w.end()),
+            _ => true,
+        });
         events.sort_by_key(|event| (event.start, event.kind));
-        Self { events, intervals }
+        Self { events, intervals, readings }
     }
 
     /// Events of one kind, in order.
@@ -81,31 +88,6 @@ impl Timeline {
     /// Requests that came at once.
     pub(crate) fn bursts(&self) -> impl Iterator<Item = &Event> {
         self.of_kind(EventKind::Burst)
-    }
-
-    /// The stretch in which requests waited the longest time.
-    pub(crate) fn longest_queue(&self) -> Option<&Event> {
-        let longer = |a: &&Event, b: &&Event| a.seconds.get().total_cmp(&b.seconds.get());
-        self.of_kind(EventKind::Queue).max_by(longer)
-    }
-
-    /// The `at_least` consecutive intervals in which the mean of something is highest: `of` gives its value and its
-    /// weight, such as the time to first token and the first tokens, and `None` where it is not known. `None` where there
-    /// are fewer intervals, or none of them knows it.
-    pub(crate) fn worst_stretch(
-        &self,
-        of: impl Fn(&Interval) -> Option<(f64, f64)>,
-        at_least: usize,
-    ) -> Option<Stretch> {
-        let known: Vec<Option<(f64, f64)>> = self.intervals.iter().map(of).collect();
-        let means = known.windows(at_least.max(1)).enumerate().filter_map(|(from, part)| {
-            let known = part.iter().flatten().filter(|(_, weight)| *weight > 0.0);
-            let (sum, weight) = known.fold((0.0, 0.0), |all, (v, w)| (all.0 + v * w, all.1 + w));
-            (weight > 0.0).then(|| (sum / weight, (from, from + part.len())))
-        });
-        let (mean, range) = means.reduce(|worst, next| if next.0 > worst.0 { next } else { worst })?;
-        let (first, last) = (&self.intervals[range.0], &self.intervals[range.1 - 1]);
-        Some(Stretch { start: first.start, seconds: last.end.since(first.start), range, mean })
     }
 }
 

@@ -49,7 +49,7 @@ fn told(scrapes: &[Wait], from: usize, end: usize) -> Event {
         stretch.iter().fold(stretch[0], |most, next| if next.waiting > most.waiting { *next } else { most });
     let (start, until) = (stretch[0].at, scrapes.get(end).or(stretch.last()).map_or(most.at, |last| last.at));
     let open = end == scrapes.len();
-    let before = if from == 0 { ", and some before," } else { "" };
+    let before = if from == 0 { ", as they did before" } else { "" };
     let left = if open {
         let last = scrapes[end - 1].waiting;
         format!("; {} still {} at the end", requests(last), if last == 1.0 { "waits" } else { "wait" })
@@ -57,7 +57,7 @@ fn told(scrapes: &[Wait], from: usize, end: usize) -> Event {
         String::new()
     };
     let says = format!(
-        "{}{before} requests waited: up to {} at {}{left}",
+        "{} requests waited{before}: up to {} at {}{left}",
         when(start, until, open),
         requests(most.waiting),
         clock(most.at)

@@ -6,11 +6,12 @@
 //! requests were there.
 
 use intriage_case::{ClientRequest, Histogram, Millis, Ratio, Requests, Seconds, Signal};
-use intriage_engines::{Instance, Meaning, Observed};
+use intriage_engines::{Instance, Meaning};
 
 use super::events::{Event, EventKind, later, requests, when};
-use super::intervals::{Gains, Interval};
-use super::median;
+use super::intervals::Interval;
+use super::pace::Pace;
+use super::unanswered::unanswered;
 use crate::evidence::Evidence;
 use crate::lately::lately;
 use crate::silence::steps_show_in;
@@ -22,52 +23,16 @@ pub(super) fn standstills(e: &Evidence<'_>, intervals: &[Interval]) -> Vec<Event
     let scopes: Vec<Option<&Instance>> =
         if instances.len() < 2 { vec![None] } else { instances.iter().map(Some).collect() };
     let pace = Pace::of(e, intervals);
-    scopes.into_iter().filter_map(|of| Steps::of(e, of, pace)).flat_map(|steps| steps.standstills()).collect()
-}
-
-/// How fast the engine usually works.
-#[derive(Clone, Copy)]
-struct Pace {
-    /// Seconds to compute a prompt token, at most.
-    prompt: Option<f64>,
-    /// Mean gap between tokens in the middle interval.
-    gap: f64,
-    /// Mean time to first token in the middle interval.
-    first_token: f64,
-}
-
-impl Pace {
-    fn of(e: &Evidence<'_>, intervals: &[Interval]) -> Self {
-        let middle = |of: fn(&Interval) -> Option<f64>| median(intervals.iter().filter_map(of).collect());
-        // Both are booked when a request ends, so they are of the same requests. The middle one, because a stop makes
-        // some of them long.
-        let lengths = Gains::of_histogram(e.observed, Signal::TokensPromptEach);
-        let each = intervals.iter().filter_map(|i| Some(i.prefill? / lengths.mean(i.index)?));
-        let told = median(each.filter(|s| s.is_finite() && *s > 0.0).collect());
-        let told = told.or_else(|| in_its_life(e.observed));
-        let seen = fastest(intervals);
-        Self {
-            prompt: told.into_iter().chain(seen).reduce(f64::min),
-            gap: middle(|i| i.itl).unwrap_or(0.0),
-            first_token: middle(|i| i.ttft).unwrap_or(0.0),
-        }
+    let alone = instances.len() < 2;
+    let mut found: Vec<Event> = scopes
+        .into_iter()
+        .filter_map(|of| Steps::of(e, of, pace))
+        .flat_map(|steps| steps.standstills())
+        .collect();
+    if found.is_empty() && alone {
+        found.extend(unanswered(e, intervals, pace));
     }
-}
-
-/// The fewest seconds for a prompt token that were seen. Prompts are booked at their first token: those of an interval
-/// were computed in it and in the one before, if that saw work, too.
-fn fastest(intervals: &[Interval]) -> Option<f64> {
-    let worked = |i: &Interval| [i.generated, i.prompt_tokens].into_iter().flatten().any(|n| n > 0.0);
-    let pairs = intervals.windows(2).filter(|pair| worked(&pair[0]) && pair[0].end == pair[1].start);
-    let each = pairs.filter_map(|pair| Some((pair[0].seconds + pair[1].seconds) / pair[1].prompt_tokens?));
-    each.filter(|seconds| seconds.is_finite()).reduce(f64::min)
-}
-
-/// Seconds to compute a prompt token over the life of the process.
-fn in_its_life(observed: &Observed) -> Option<f64> {
-    let total = |signal| Some(observed.histograms(signal, None)?.into_iter().flatten().next_back()?.sum());
-    let pace = total(Signal::LatencyPrefill)? / total(Signal::TokensPromptEach)?;
-    (pace.is_finite() && pace > 0.0).then_some(pace)
+    found
 }
 
 /// One engine, scrape by scrape.
@@ -82,6 +47,8 @@ struct Steps<'a, 'e> {
     gaps: Vec<Option<Histogram>>,
     first_tokens: Vec<Option<Histogram>>,
     prompts: Vec<Option<f64>>,
+    /// Tokens of each step.
+    sizes: Vec<Option<Histogram>>,
     generated: Vec<Option<f64>>,
     preempted: Vec<Option<f64>>,
     given_up: Vec<Option<f64>>,
@@ -110,6 +77,7 @@ impl<'a, 'e> Steps<'a, 'e> {
             gaps: states(Signal::LatencyItl),
             first_tokens: states(Signal::LatencyTtft),
             prompts: if computed.is_empty() { values(Signal::TokensPrompt, None) } else { computed },
+            sizes: states(Signal::TokensPerStep),
             generated: values(Signal::TokensGenerated, None),
             preempted: values(Signal::RequestsPreempted, None),
             given_up: values(Signal::RequestsFinished, Some("abort")),
@@ -199,7 +167,8 @@ impl<'a, 'e> Steps<'a, 'e> {
 
     /// Whether neither the prompts behind a silence nor the usual gaps explain it.
     fn is_a_stop(&self, from: usize, end: usize, least: f64) -> bool {
-        let prompts = gain(&self.prompts, from, end).unwrap_or(0.0);
+        let prompts =
+            gain(&self.prompts, from, self.booked_by(end)).unwrap_or(0.0) + self.computed_again(end);
         let by_prompts = match self.pace.prompt {
             Some(pace) => prompts * pace >= self.e.limit(Limit::StepExplains) * least,
             // Nobody knows how long these prompts take.
@@ -208,6 +177,23 @@ impl<'a, 'e> Steps<'a, 'e> {
         let before = self.gaps.get(from).and_then(Option::as_ref);
         let usual = before.and_then(|gaps| gaps.share_above(least / 2.0)).map_or(0.0, Ratio::get);
         !by_prompts && usual < self.e.limit(Limit::UsualGap)
+    }
+
+    /// Tokens of a request that was thrown back before and is computed again: engines book them nowhere.
+    fn computed_again(&self, end: usize) -> f64 {
+        let thrown_back = gain(&self.preempted, 0, end).is_some_and(|n| n > 0.0);
+        let each =
+            [Signal::TokensPromptEach, Signal::TokensOutputEach].map(|s| self.e.mean(s).unwrap_or(0.0));
+        if thrown_back { each.iter().sum() } else { 0.0 }
+    }
+
+    /// The scrape by which a prompt that was read through a silence is booked: with its last piece, some steps behind the
+    /// first.
+    fn booked_by(&self, end: usize) -> usize {
+        let count = |i: usize| self.sizes.get(i).and_then(Option::as_ref).map(Histogram::count);
+        let Some(before) = count(end - 1) else { return end };
+        let few = |i: &usize| count(*i).is_some_and(|n| n - before <= self.e.limit(Limit::PieceSteps));
+        (end + 1..self.moved.len()).take_while(few).last().unwrap_or(end)
     }
 
     /// How long the silence was for those in the batch: what the gaps that ended behind it are longer than usual, or
@@ -242,7 +228,10 @@ impl<'a, 'e> Steps<'a, 'e> {
         }
         // Those that came in the middle of it waited for half of it, and those that came behind it not at all.
         let first = since(&self.first_tokens, end - 1, end).and_then(|gained| gained.mean());
-        if let Some(first) = first.filter(|first| *first >= (least / 3.0).max(3.0 * self.pace.first_token)) {
+        let times = self.e.limit(Limit::BehindSilence);
+        if let Some(first) =
+            first.filter(|first| *first >= (least / times).max(times * self.pace.first_token))
+        {
             return Some(format!("first tokens behind it came after {}", Seconds(first)));
         }
         self.clients_waited(from, end - 1)

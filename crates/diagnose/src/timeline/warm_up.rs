@@ -24,25 +24,31 @@ const MEASURES: [Measure; 2] = [
 
 /// The warm-up of a process that is new at the beginning of the window or begins inside it, or of one that was idle.
 pub(super) fn warm_ups(e: &Evidence<'_>, intervals: &[Interval]) -> Vec<Event> {
-    let restarts = intervals.iter().enumerate().filter(|(_, i)| i.restarted).map(|(at, _)| at);
-    let begins = begins_cold(e, intervals).then_some(0).into_iter().chain(restarts);
-    begins.filter_map(|from| warm_up(e, &intervals[from..])).collect()
+    let restarts = intervals.iter().enumerate().filter(|(_, i)| i.restarted).map(|(at, _)| (at, true));
+    let is_new = has_never_answered(e);
+    let begins = (is_new || begins_cold(e, intervals)).then_some((0, is_new)).into_iter().chain(restarts);
+    begins.filter_map(|(from, is_new)| warm_up(e, &intervals[from..], is_new)).collect()
 }
 
-/// The window begins with a process that has never answered, or with nobody in the engine.
+/// The window begins with a process that is young, or with nobody in the engine.
 fn begins_cold(e: &Evidence<'_>, intervals: &[Interval]) -> bool {
-    let answered = |signal| Some(e.observed.histograms(signal, None)?.into_iter().flatten().next()?.count());
     let was_empty = intervals.first().is_some_and(|i| i.held_before() == Some(0.0));
     let started = e.observed.series(Signal::ProcessStart, None, None).and_then(|s| s.last());
     let young = started
         .zip(e.observed.times.first())
         .is_some_and(|(started, first)| first.unix().get() - started < e.limit(Limit::ColdSeconds));
-    was_empty || young || answered(Signal::LatencyTtft) == Some(0.0)
+    was_empty || young
 }
 
-fn warm_up(e: &Evidence<'_>, intervals: &[Interval]) -> Option<Event> {
+/// The process had given no first token when the window began.
+fn has_never_answered(e: &Evidence<'_>) -> bool {
+    let states = e.observed.histograms(Signal::LatencyTtft, None).unwrap_or_default();
+    states.into_iter().flatten().next().is_some_and(|first| first.count() == 0.0)
+}
+
+fn warm_up(e: &Evidence<'_>, intervals: &[Interval], is_new: bool) -> Option<Event> {
     MEASURES.iter().find_map(|measure| {
-        let slow = slow_at_first(e, intervals, measure)?;
+        let slow = slow_at_first(e, intervals, measure, is_new)?;
         let (start, end) = first_answers(intervals, slow.answers)?;
         let says = format!(
             "from {} to {} the first {} were slow: {} {}, later on {}; the server was warming up",
@@ -64,24 +70,31 @@ struct SlowAtFirst {
     answers: f64,
 }
 
-/// The first intervals against what follows. At most the first third may be warm-up: what most answers take is usual.
-fn slow_at_first(e: &Evidence<'_>, intervals: &[Interval], measure: &Measure) -> Option<SlowAtFirst> {
+/// The first intervals against what follows. At most the first third may be warm-up, as what most answers take is usual;
+/// of a process that has never answered before the first two thirds.
+fn slow_at_first(
+    e: &Evidence<'_>,
+    intervals: &[Interval],
+    measure: &Measure,
+    is_new: bool,
+) -> Option<SlowAtFirst> {
     let known: Vec<(&Interval, f64)> = intervals.iter().filter_map(|i| Some((i, (measure.of)(i)?))).collect();
-    let (early, rest) = known.split_at(known.len().div_ceil(3));
+    let third = known.len().div_ceil(3);
+    let (early, rest) = known.split_at(if is_new { known.len() - third } else { third });
     let later_on = median(rest.iter().map(|(_, time)| *time).collect()).filter(|_| rest.len() > 1)?;
-    let is_slow = |time: f64| {
-        time >= e.limit(Limit::ColdFactor) * later_on && time - later_on >= e.limit(Limit::PrefillTime)
-    };
+    // Prompts that are computed together take longer.
+    let factor = e.limit(if is_new && measure.has_queue { Limit::NewFactor } else { Limit::ColdFactor });
+    let is_slow = |time: f64| time >= factor * later_on && time - later_on >= e.limit(Limit::WarmUpTime);
     let slow: Vec<_> = early.iter().take_while(|(_, time)| is_slow(*time)).collect();
     let (first, time) = slow.first()?;
-    // A queue that was there before is no warm-up, and neither are prompts as much longer.
-    let queue = first.waiting_before.filter(|_| measure.has_queue);
-    let waited = queue.is_some_and(|waiting| waiting >= e.limit(Limit::NobodyWaits));
+    // A queue is no warm-up, and neither are prompts as much longer.
+    let queue = [first.waiting_before, first.waiting].into_iter().flatten().fold(0.0, f64::max);
+    let waited = measure.has_queue && queue >= e.limit(Limit::NobodyWaits);
     let length = |i: &Interval| Some(i.prompt_tokens? / i.first_tokens.filter(|n| *n > 0.0)?);
     let usual_length = median(rest.iter().filter_map(|(i, _)| length(i)).collect());
     let longer = length(first)
         .zip(usual_length)
-        .is_some_and(|(prompt, usual)| prompt * later_on * e.limit(Limit::ColdFactor) > usual * time);
+        .is_some_and(|(prompt, usual)| prompt * later_on * factor > usual * time);
     let answers: f64 =
         slow.iter().filter_map(|(i, _)| i.first_tokens.filter(|n| *n > 0.0).or(i.finished)).sum();
     (!waited && !longer).then_some(SlowAtFirst { time: *time, later_on, answers: answers.max(1.0) })

@@ -3,7 +3,7 @@
 use intriage_case::{Quantity, Ratio, Requests, Signal, Tokens, Unit};
 use intriage_engines::{Engine, Meaning, Setting};
 
-use crate::causes::shared::unknown;
+use crate::causes::shared::{told_by_log, unknown};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
@@ -59,6 +59,9 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 };
 
 fn judge(e: &Evidence<'_>) -> Judgement {
+    if let Some(told) = told_without_answers(e) {
+        return told;
+    }
     let refused = refused(e);
     let share = refused.as_ref().map_or(Ratio(0.0), |r| r.share);
     let mut w = Weighing::new()
@@ -67,44 +70,127 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     let count = refused.map_or(0.0, |r| r.count);
     let window = e
         .setting(Setting::ContextWindow)
+        .filter(|_| may_be_too_long(e))
         .map_or(String::new(), |n| format!("; the context window is {}", Tokens(n)));
-    let says = format!("{} ({share}) were refused as invalid{window}", Requests(count));
+    let why = by_status(e).map_or_else(|| " as invalid".to_owned(), |why| format!(": {why}"));
+    let says = format!("{} ({share}) were refused{why}{window}", Requests(count));
     let impact =
         Impact { on: ImpactOn::Errors, share, time: None, says: format!("{share} of the requests fail") };
     w.conclude(says, impact)
 }
 
+/// How sure an error's own words make, where nothing counts the answers.
+const WORDS_ALONE: f64 = 0.6;
+/// The same beside a server at work: one client's mistake is refused, too.
+const BESIDE_WORK: f64 = 0.42;
+/// What the refused requests are taken for where nothing counts them.
+const UNCOUNTED: f64 = 0.5;
+
+/// Words with which a request is refused.
+const REFUSALS: [Meaning; 4] =
+    [Meaning::PromptTooLong, Meaning::TemplateError, Meaning::ChatTemplateMissing, Meaning::ModelNotServed];
+
+/// A log without access lines still holds the words with which a request was refused.
+fn told_without_answers(e: &Evidence<'_>) -> Option<Judgement> {
+    let o = e.observed;
+    let asked = !o.times.is_empty() || !o.failed.is_empty() || !o.log.answers.is_empty();
+    // What counts refusals tells more than their words.
+    let counted = o.is_told_by_log(Signal::RequestsErrors);
+    let line = REFUSALS.iter().find_map(|meaning| lately(e, *meaning)).filter(|_| !asked && !counted)?;
+    let finished = o.log.signal(Signal::RequestsFinished).and_then(|s| s.last());
+    let share = finished.and_then(|all| Ratio::of(f64::from(line.count), all));
+    let rates = o.log.signal(Signal::TokenRateGenerated);
+    let works = share.is_some() || rates.is_some_and(|s| s.known().any(|(_, rate)| rate > 0.0));
+    // A few requests among those that are served are one client's mistake.
+    let few = f64::from(line.count) < e.limit(Limit::FewestRefusals);
+    if works && (few || share.is_some_and(|share| share.get() < e.limit(Limit::WorthNaming))) {
+        return None;
+    }
+    let sure = if works { BESIDE_WORK } else { WORDS_ALONE };
+    let says = format!("requests are refused: {}", line.excerpt);
+    let impact = Impact {
+        on: ImpactOn::Errors,
+        share: share.unwrap_or(Ratio(UNCOUNTED)),
+        time: None,
+        says: says.clone(),
+    };
+    let fact = told_by_log(line, format!("the log says {:?}", line.excerpt));
+    Some(Weighing::new().requires(Test::Holds(fact)).at_most_likely(sure).conclude(says, impact))
+}
+
+/// What the statuses of the access lines say, the most frequent first; `None` where there are none.
+fn by_status(e: &Evidence<'_>) -> Option<String> {
+    let mut all: Vec<(u16, u64)> =
+        e.observed.log.answers.iter().map(|(s, n)| (*s, *n)).filter(|(s, _)| is_refusal(*s)).collect();
+    all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let words = |(status, count): &(u16, u64)| {
+        let why = match status {
+            401 | 403 => "the key is missing or wrong",
+            404 => "the model name or the path is not served",
+            405 => "the method is not allowed",
+            413 => "the body is too large",
+            _ => "the request is not valid",
+        };
+        format!("{count} × {status}, {why}")
+    };
+    (!all.is_empty()).then(|| all.iter().map(words).collect::<Vec<_>>().join("; "))
+}
+
+/// 4xx other than 429, which is a queue that is full.
+fn is_refusal(status: u16) -> bool {
+    (400..500).contains(&status) && status != 429
+}
+
+/// Whether any refusal can be of a prompt that is too long: a wrong key or name is refused before it is read.
+fn may_be_too_long(e: &Evidence<'_>) -> bool {
+    let answers = &e.observed.log.answers;
+    let mut refused = answers.keys().copied().filter(|status| is_refusal(*status)).peekable();
+    refused.peek().is_none() || refused.any(|status| !matches!(status, 401 | 403 | 404 | 405))
+}
+
 struct Refused {
     count: f64,
     share: Ratio,
+    told_by: Signal,
 }
 
 impl Refused {
     fn test(&self, e: &Evidence<'_>) -> Test {
-        let says = format!("{:.0} answers were 4xx, {} of all", self.count, self.share);
-        Test::when(
-            self.share.get() >= e.limit(Limit::RejectShare),
-            e.fact(Signal::HttpResponses, says, self.count),
-        )
+        let says = format!("{:.0} requests were refused, {} of all", self.count, self.share);
+        Test::when(self.share.get() >= e.limit(Limit::RejectShare), e.fact(self.told_by, says, self.count))
     }
 }
 
-/// 4xx other than 429; from the metrics, else from the access lines of the log.
+/// 4xx other than 429; from the metrics, else from the access lines of the log, else from the requests its lines tell of.
 fn refused(e: &Evidence<'_>) -> Option<Refused> {
-    let invalid = |status: u16| (400..500).contains(&status) && status != 429;
+    let invalid = is_refusal;
     if e.observed.metric(Signal::HttpResponses).is_some() {
         let all = e.delta(Signal::HttpResponses)?;
         let count = e.answered(invalid);
-        return Some(Refused { count, share: Ratio::of(count, all).unwrap_or(Ratio(0.0)) });
+        let share = Ratio::of(count, all).unwrap_or(Ratio(0.0));
+        return Some(Refused { count, share, told_by: Signal::HttpResponses });
     }
     let answers = &e.observed.log.answers;
     let all: u64 = answers.values().sum();
     let count: u64 = answers.iter().filter(|(s, _)| invalid(**s)).map(|(_, n)| n).sum();
-    (all > 0).then(|| Refused { count: count as f64, share: Ratio(count as f64 / all as f64) })
+    let share = Ratio::of(count as f64, all as f64);
+    let by_access_lines =
+        share.map(|share| Refused { count: count as f64, share, told_by: Signal::HttpResponses });
+    by_access_lines.or_else(|| by_reason(e))
+}
+
+/// An engine that counts no answers and names the reason of each request it does not take.
+fn by_reason(e: &Evidence<'_>) -> Option<Refused> {
+    if !e.observed.is_told_by_log(Signal::RequestsErrors) {
+        return None;
+    }
+    lately(e, Meaning::PromptTooLong)?;
+    let count = e.delta(Signal::RequestsErrors)?;
+    Some(Refused { count, share: e.failed_share()?, told_by: Signal::RequestsErrors })
 }
 
 fn reason_is_named(e: &Evidence<'_>) -> Test {
-    if let Some(event) = lately(e, Meaning::PromptTooLong) {
+    if let Some(event) = lately(e, Meaning::PromptTooLong).filter(|_| may_be_too_long(e)) {
         let mut fact = e.derived(
             format!("the log says: {}", event.excerpt),
             Quantity::new(f64::from(event.count), Unit::Events),
@@ -163,6 +249,48 @@ mod tests {
     fn server_errors_are_the_look_alike() {
         let j = refused(0.0).answered("5xx", 40.0).judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn the_words_of_a_refusal_are_enough_where_no_line_counts_answers() {
+        let alone = |log: &str| Given::vllm("0.32.0").without_scrapes().log(log).judge(&CAUSE);
+        let ready = "INFO:     Application startup complete.\n";
+        for line in [
+            "ERROR 11-15 03:32:03 [serving.py:75] This model's maximum context length is 1024 tokens. However, you requested 1300 tokens.\n",
+            "jinja2.exceptions.TemplateError: Conversation roles must alternate user/assistant/user/assistant/...\n",
+            "ValueError: As of transformers v4.44, default chat template is no longer allowed, so you must provide a chat template\n",
+            "ERROR 11-15 03:32:03 [serving_chat.py:140] Error with model error=ErrorInfo(message='The model `gpt-4` does not exist.', type='NotFoundError', param='model', code=404)\n",
+        ] {
+            for log in [line.to_owned(), format!("{ready}{line}")] {
+                let j = alone(&log);
+                assert_eq!(j.outcome, Outcome::Likely, "{log}: {j:#?}");
+                assert!(j.confidence < 0.7, "{}", j.confidence);
+            }
+        }
+        assert_eq!(alone(ready).outcome, Outcome::CannotTell);
+        // Beside a server at work one line is one client's mistake.
+        let line =
+            "ERROR 11-15 03:32:03 [serving.py:75] This model's maximum context length is 1024 tokens.\n";
+        let work = "INFO 11-15 02:00:00 [loggers.py:259] Engine 000: Avg prompt throughput: 400.0 tokens/s, Avg generation throughput: 900.0 tokens/s, Running: 39 reqs, Waiting: 0 reqs, GPU KV cache usage: 68.9%, Prefix cache hit rate: 29.7%\n";
+        assert_eq!(alone(&format!("{ready}{work}{line}")).outcome, Outcome::CannotTell);
+        assert_eq!(alone(&format!("{ready}{work}{}", line.repeat(9))).outcome, Outcome::Likely);
+    }
+
+    #[test]
+    fn a_wrong_key_or_name_is_no_prompt_that_is_too_long() {
+        let answers = |status: &str| {
+            let line = format!("INFO:     10.0.0.1:1 - \"POST /v1/chat/completions HTTP/1.1\" {status}\n");
+            let log = format!("INFO Using max model len 8192\n{}", line.repeat(10));
+            Given::vllm("0.32.0").without_scrapes().log(&log).judge(&CAUSE)
+        };
+        for (status, words) in
+            [("401 Unauthorized", "the key is missing or wrong"), ("404 Not Found", "model name or the path")]
+        {
+            let j = answers(status);
+            assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
+            assert!(j.says.contains(words) && !j.says.contains("context window"), "{}", j.says);
+        }
+        assert_eq!(answers("429 Too Many Requests").outcome, Outcome::RuledOut);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The engine died.
 
 use intriage_case::{Fact, Quantity, Ratio, Signal, Source, Unit};
-use intriage_engines::{Engine, LogEvent, Meaning};
+use intriage_engines::{Engine, LogEvent, LogKind, Meaning, Thrown};
 
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
@@ -66,6 +66,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     let mut w = Weighing::new().requires(gone.clone()).explains(CAUSE.explains);
     w = match died {
         Some(fact) => w.supports(Test::Holds(fact)),
+        None if unasked(e) => w.at_most_likely(ERRORS_ALONE),
         // A port that refuses is also what a stop or a redeploy looks like.
         None => w
             .supports(Test::Unknown(
@@ -77,8 +78,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         Test::Holds(fact) => fact.says.clone(),
         _ => String::new(),
     };
-    let reason = death(e).map_or(String::new(), |event| format!("; the log says: {}", event.excerpt));
-    let says = format!("{what}{reason}");
+    let says = format!("{what}{}", reason(e));
     let impact = Impact {
         on: ImpactOn::Availability,
         share: Ratio(1.0),
@@ -86,6 +86,51 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         says: "nothing is served while it is down".into(),
     };
     w.conclude(says, impact)
+}
+
+/// How sure errors in a log make that the engine is at fault, where none of its lines tells of a death.
+const ERRORS_ALONE: f64 = 0.42;
+
+/// What the log says of it: the exception that the others follow from, else the first line that tells of the death.
+fn reason(e: &Evidence<'_>) -> String {
+    let log = &e.observed.log;
+    let root = log.root().filter(|root| death(e).is_none_or(|death| death.starts_since == root.starts_since));
+    if let Some(root) = root {
+        let place = root.place().map_or(String::new(), |place| format!(" ({place})"));
+        return format!("; the first error in the log is {}{place}", root.says());
+    }
+    death(e).map_or(String::new(), |event| format!("; the log says: {}", event.excerpt))
+}
+
+/// Nobody asked the server: its log is all there is.
+fn unasked(e: &Evidence<'_>) -> bool {
+    e.observed.times.is_empty() && e.observed.failed.is_empty()
+}
+
+/// A log alone that tells of no death: answers that failed with 5xx, or an exception in the loop that serves requests.
+fn errors_in_log(e: &Evidence<'_>) -> Option<Test> {
+    let o = e.observed;
+    if !unasked(e) {
+        return None;
+    }
+    let (all, failed) = o.log.answers.iter().fold((0, 0), |(all, failed), (status, count)| {
+        (all + count, if *status >= 500 && *status != 503 { failed + count } else { failed })
+    });
+    let share = Ratio::of(failed as f64, all as f64).filter(|share| share.get() > e.limit(Limit::ErrorShare));
+    if share.is_some() {
+        let says = format!("{failed} of {all} answers were 5xx");
+        let source = Source::Derived { from: "access lines of the log".to_owned() };
+        return Some(Test::Holds(fact(says, failed as f64, source)));
+    }
+    let ends = |root: &&Thrown| root.starting == Some(false) || root.is_abort;
+    let root = o.log.root().filter(|root| root.starts_since == 0).filter(ends)?;
+    let source = Source::Log { file: root.file.clone(), line: root.told_line };
+    let what = if root.is_abort {
+        "the process aborted"
+    } else {
+        "an exception ended the loop that serves requests"
+    };
+    Some(Test::Holds(fact(what.to_owned(), 1.0, source)))
 }
 
 /// It stopped answering for good, restarted, or answered 5xx beside a death in the log.
@@ -133,6 +178,9 @@ fn gone(e: &Evidence<'_>) -> Test {
             death.source(),
         ));
     }
+    if let Some(errors) = errors_in_log(e) {
+        return errors;
+    }
     if o.times.is_empty() {
         return Test::Unknown("the server never answered, so nothing shows that it once worked".into());
     }
@@ -144,10 +192,13 @@ fn gone(e: &Evidence<'_>) -> Test {
 fn last_words<'a>(e: &Evidence<'a>) -> Option<&'a LogEvent> {
     let log = &e.observed.log;
     let of = |meaning| log.events.iter().filter(move |l| l.meaning == meaning && is_of_now(e, l));
-    let death = of(Meaning::EngineDied).next()?;
+    let death = of(Meaning::EngineDied).chain(of(Meaning::CppException)).next()?;
     let beside = |l: &&LogEvent| l.is_beside(death) && l.starts_since == death.starts_since;
     let never_up = of(Meaning::StartFailed).any(|l| beside(&l));
-    (!never_up && log.ready_after(death).is_none()).then_some(death)
+    // A fault of the GPU ends a start, too, and no cause of failed starts tells of it.
+    let of_gpu = of(Meaning::EngineDied).find(|l| l.log == LogKind::Cuda && l.is_beside(death));
+    let death = if never_up { of_gpu? } else { death };
+    log.ready_after(death).is_none().then_some(death)
 }
 
 fn death_in_log(e: &Evidence<'_>) -> Option<Fact> {
@@ -228,6 +279,65 @@ mod tests {
         assert_eq!(
             alone("ERROR 05-09 00:49:33 [core.py:489] EngineCore failed to start.\n"),
             Outcome::CannotTell
+        );
+    }
+
+    #[test]
+    fn a_log_alone_names_the_exception_that_ended_the_engine() {
+        let core = "(EngineCore pid=9) ERROR 11-15 03:53:10 [core.py:1512] ";
+        let lines = [
+            "EngineCore encountered a fatal error.",
+            "Traceback (most recent call last):",
+            "  File \"/x/site-packages/vllm/v1/engine/core.py\", line 1500, in run_busy_loop",
+            "    self._process_engine_step()",
+            "  File \"/x/site-packages/vllm/v1/core/sched/scheduler.py\", line 812, in schedule",
+            "    assert num_new_tokens > 0",
+            "AssertionError",
+        ];
+        let log = lines.map(|line| format!("{core}{line}\n")).concat();
+        let alone = |log: &str| Given::vllm("0.32.0").without_scrapes().log(log).judge(&CAUSE);
+        let j = alone(&log);
+        assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
+        assert!(
+            j.says.contains("AssertionError: assert num_new_tokens > 0 (vllm/v1/core/sched/scheduler.py:812"),
+            "{}",
+            j.says
+        );
+        // The traceback alone, as people paste it.
+        let pasted = log.split_once('\n').unwrap().1;
+        let j = alone(pasted);
+        assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+        // A traceback of a start is no death of a server that worked.
+        assert_eq!(alone(&pasted.replace("run_busy_loop", "load_model")).outcome, Outcome::CannotTell);
+    }
+
+    #[test]
+    fn a_panic_is_a_death() {
+        let log = "panic: runtime error: index out of range [0] with length 0\n\ngoroutine 23 [running]:\ngithub.com/ollama/ollama/runner/ollamarunner.(*Server).processBatch(0xc000)\n\tgithub.com/ollama/ollama/runner/ollamarunner/runner.go:500 +0x1d\n";
+        let given = Given::engine(intriage_engines::Engine::Ollama, "0.7.0").without_scrapes().log(log);
+        let j = given.judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+        assert!(j.says.contains("runner/ollamarunner/runner.go:500"), "{}", j.says);
+    }
+
+    #[test]
+    fn answers_of_5xx_in_a_log_alone_are_the_servers_side() {
+        let answer = |status: &str| {
+            format!("INFO:     10.0.0.1:1 - \"POST /v1/chat/completions HTTP/1.1\" {status}\n")
+        };
+        let alone = |log: &str| Given::vllm("0.32.0").without_scrapes().log(log).judge(&CAUSE).outcome;
+        let failing = answer("200 OK").repeat(4) + &answer("500 Internal Server Error").repeat(4);
+        assert_eq!(alone(&failing), Outcome::Likely);
+        assert_eq!(alone(&answer("200 OK").repeat(8)), Outcome::CannotTell);
+        assert_eq!(alone(&answer("400 Bad Request").repeat(8)), Outcome::CannotTell);
+    }
+
+    #[test]
+    fn a_fault_of_the_gpu_is_a_death_even_at_the_start() {
+        let log = "RuntimeError: CUDA error: an illegal memory access was encountered\nERROR 05-09 00:49:33 [core.py:489] EngineCore failed to start.\n";
+        assert_eq!(
+            Given::vllm("0.32.0").without_scrapes().log(log).judge(&CAUSE).outcome,
+            Outcome::Confirmed
         );
     }
 

@@ -15,7 +15,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "missing-stop-token-runaway",
     class: Class::Behaviour,
     layer: Layer::Configuration,
-    hurts: &[Aspect::AnswerLengths],
+    hurts: &[Aspect::AnswerLengths, Aspect::DecodeStep],
     summary: "The set of end tokens is incomplete, so answers run on to their limit instead of stopping.",
     symptoms: &["answers end in mid-sentence at the limit, or ramble on after they were finished", "cost, latency and cache use jump together", "finish reason is length"],
     confirmed_by: &["every answer is as long as its limit and none stops", "the end-of-turn marker appears inside the text", "an end token of the checkpoint is missing from the server's set"],
@@ -43,18 +43,29 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     judge,
 };
 
+/// How sure lengths make: clients may ask for them.
+const SURE: f64 = 0.6;
+/// The same where nothing tells whether the weights are real.
+const UNTOLD: f64 = 0.42;
+
 fn judge(e: &Evidence<'_>) -> Judgement {
     let decode = e.account.decode.unwrap_or(0.0);
     let share = e.account.share_of_life(decode);
-    let w = Weighing::new()
+    let real = weights_are_real(e);
+    // Where nothing tells, a load test over made-up weights looks the same.
+    let sure = if matches!(real, Test::Unknown(_)) { UNTOLD } else { SURE };
+    let real = match real {
+        Test::Fails(fact) => Weighing::new().requires(Test::Fails(fact)),
+        told => Weighing::new().supports(told),
+    };
+    let w = real
         .requires(none_stops(e))
         .requires(limits_are_generous(e))
         .requires(limits_are_filled(e))
-        .requires(weights_are_real(e))
         .supports(Test::Unknown(
             "clients that ask to ignore the end token (ignore_eos, a load test) look the same".into(),
         ))
-        .at_most_likely(0.6);
+        .at_most_likely(sure);
     let output = Tokens(e.mean(Signal::TokensOutputEach).unwrap_or(0.0));
     let says = format!(
         "no answer stops by itself: all run to their limit of about {output}, as if an end token were missing"
@@ -105,7 +116,7 @@ fn limits_are_filled(e: &Evidence<'_>) -> Test {
         return unknown(e, Signal::TokensOutputEach);
     };
     let says = format!("answers are {} long, {} of what is allowed", Tokens(output), Ratio(output / limit));
-    Test::when(output >= 0.95 * limit, e.fact(Signal::TokensOutputEach, says, output))
+    Test::when(output >= e.limit(Limit::RunawayShare) * limit, e.fact(Signal::TokensOutputEach, says, output))
 }
 
 /// Made-up weights never stop, and a load test over them is no fault: the weights must be known.
@@ -173,10 +184,11 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_tells_of_the_weights_nobody_can_tell() {
-        let j = runaway().flags("").judge(&CAUSE);
-        assert_eq!(j.outcome, Outcome::CannotTell);
-        assert!(j.missing[0].contains("--log"), "{:?}", j.missing);
+    fn where_nothing_tells_of_the_weights_it_is_less_sure() {
+        let (told, untold) = (runaway().judge(&CAUSE), runaway().flags("").judge(&CAUSE));
+        assert_eq!(untold.outcome, Outcome::Likely);
+        assert!(untold.confidence < told.confidence, "{} {}", untold.confidence, told.confidence);
+        assert!(untold.missing.iter().any(|why| why.contains("--log")), "{:?}", untold.missing);
     }
 
     #[test]

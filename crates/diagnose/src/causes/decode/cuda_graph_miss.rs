@@ -48,8 +48,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 fn judge(e: &Evidence<'_>) -> Judgement {
     let busy = e.observed.gpu.busy_share();
     let itl = e.account.itl.unwrap_or(0.0);
-    // Without readings, the middle of what graphs are seen to save.
-    let waits = busy.map_or(0.25, |b| 1.0 - b.get());
+    let waits = busy.map_or(e.limit(Limit::GraphsSave), |b| 1.0 - b.get());
     let lost = waits * e.account.decode.unwrap_or(0.0);
     let share = e.account.share_of_life(lost);
     let mut w = Weighing::new()

@@ -1,6 +1,6 @@
 //! Tokens are as fast as the card can read its memory.
 
-use intriage_case::{ObjectiveMetric, Seconds};
+use intriage_case::{ObjectiveMetric, Ratio, Seconds, Signal};
 use intriage_engines::Engine;
 
 use super::card::{card_waits, memory_waits};
@@ -9,6 +9,7 @@ use super::roof::{context_is_the_larger_part, no_floor, step_is_most_of_the_gap,
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
 use crate::symptoms::Aspect;
+use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
 pub(in crate::causes) static CAUSE: Cause = Cause {
@@ -88,10 +89,16 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 };
 
 fn judge(e: &Evidence<'_>) -> Judgement {
-    let w = Weighing::new()
-        .requires(step_is_near_floor(e))
-        .requires(step_is_most_of_the_gap(e))
-        .requires(objective_is_out_of_reach(e))
+    let tight =
+        is_missed_near_the_floor(e).filter(|_| !matches!(objective_is_out_of_reach(e), Test::Holds(_)));
+    // It may be within reach of better software, but not by far: every other cause comes first.
+    let last_resort = tight.is_some();
+    let mut w = Weighing::new().requires(step_is_near_floor(e)).requires(step_is_most_of_the_gap(e));
+    w = match tight {
+        Some(test) => w.requires(test).at_most_likely(0.6),
+        None => w.requires(objective_is_out_of_reach(e)),
+    };
+    let w = w
         .refuted_by(card_waits(e))
         .refuted_by(memory_waits(e))
         .refuted_by(context_is_the_larger_part(e))
@@ -106,7 +113,29 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         floor.how,
         Seconds(step)
     );
-    w.conclude(says, pace_impact(e, step))
+    let mut impact = pace_impact(e, step);
+    if last_resort {
+        impact.share = Ratio(0.0);
+    }
+    w.conclude(says, impact)
+}
+
+/// An objective on tokens or on whole answers is missed, most of an answer is decoding, and its length is its own.
+fn is_missed_near_the_floor(e: &Evidence<'_>) -> Option<Test> {
+    const OF_TOKENS: [ObjectiveMetric; 3] =
+        [ObjectiveMetric::Itl, ObjectiveMetric::Tpot, ObjectiveMetric::E2e];
+    let missed = e
+        .objectives
+        .iter()
+        .find(|o| o.met == Some(false) && o.asked.is_some_and(|asked| OF_TOKENS.contains(&asked.metric)))?;
+    let decoding = e.account.share_of_life(e.account.decode?);
+    let at_limit = e.delta_by(Signal::RequestsFinished, "length").unwrap_or(0.0);
+    let cut =
+        Ratio::of(at_limit, e.finished()?.get()).is_some_and(|s| s.get() >= e.limit(Limit::RunawayShare));
+    let says =
+        format!("objective {} is missed, and {decoding} of an answer's time is decoding", missed.objective);
+    let own = decoding.get() >= e.limit(Limit::DecodeShare) && !cut;
+    own.then(|| Test::Holds(e.derived(says, decoding, "decode time / life of a request")))
 }
 
 /// Even at the share of the bandwidth that good software reaches, the step is longer than the objective.

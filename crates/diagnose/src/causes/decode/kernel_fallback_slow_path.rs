@@ -1,7 +1,7 @@
 //! A slower kernel runs than the hardware offers.
 
 use intriage_case::Ratio;
-use intriage_engines::{Engine, LogEvent, Meaning, Setting};
+use intriage_engines::{Behaviour, Engine, LogEvent, Meaning, Setting};
 
 use super::roof::{step_is_far_above_floor, step_is_near_floor};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
@@ -152,13 +152,11 @@ fn partly_on_cpu<'a>(e: &Evidence<'a>) -> Option<(&'a LogEvent, String)> {
         .then(|| (event, format!("{there} of {all} layers are on the GPU, the rest computes on the CPU")))
 }
 
-/// A method named by hand that vLLM would replace by its fast kernel if nothing were named.
+/// A method named by hand that the engine would replace by its fast kernel if nothing were named.
 fn plain_kernel(e: &Evidence<'_>) -> Option<String> {
-    let asked = e.observed.config.text(Setting::Quantization)?;
-    let vllm = e.observed.identity.engine == Some(Engine::Vllm);
-    (vllm && e.observed.config.was_chosen(Setting::Quantization) && asked == "awq").then(|| {
-        "--quantization awq keeps the plain kernel; without the flag vLLM takes awq_marlin where the GPU has it".to_owned()
-    })
+    let config = &e.observed.config;
+    let named = config.was_chosen(Setting::Quantization) && config.text(Setting::Quantization) == Some("awq");
+    e.observed.identity.works_by(Behaviour::KeepsNamedKernel).filter(|_| named).map(str::to_owned)
 }
 
 fn fallback<'a>(e: &'a Evidence<'_>) -> Option<&'a LogEvent> {

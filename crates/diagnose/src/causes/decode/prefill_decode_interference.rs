@@ -1,12 +1,13 @@
 //! Prompts share the steps of running streams and make them stutter.
 
-use intriage_case::{Ratio, Seconds, Signal};
-use intriage_engines::{Engine, Setting};
+use intriage_case::{Ratio, Seconds, Signal, Tokens};
+use intriage_engines::{Behaviour, Engine, Setting};
 
 use super::pace::{pace_impact, pace_limit, thrown_back};
 use crate::account::prompt_share_of_steps;
 use crate::causes::shared::unknown;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
+use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
 use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
@@ -85,6 +86,9 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 };
 
 fn judge(e: &Evidence<'_>) -> Judgement {
+    if let Some(judgement) = silent_for_prompts(e) {
+        return judgement;
+    }
     let mut w = Weighing::new()
         .requires(gaps_are_uneven(e))
         .requires(prompts_fill_steps(e))
@@ -93,8 +97,8 @@ fn judge(e: &Evidence<'_>) -> Judgement {
             "whether the slow steps are the ones with prompts: only a log of single steps shows it".into(),
         ))
         .at_most_likely(0.6);
-    if let (Some(Engine::Vllm), Some(budget)) = (e.observed.identity.engine, e.setting(Setting::TokenBudget))
-    {
+    let halves = e.observed.identity.works_by(Behaviour::BudgetBoundsStep);
+    if let (Some(_), Some(budget)) = (halves, e.setting(Setting::TokenBudget)) {
         w = w.advise(
             format!(
                 "--max-num-batched-tokens {budget:.0} → {:.0}: a full step takes about half as long",
@@ -110,6 +114,26 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         Seconds(e.histogram(Signal::LatencyItl).and_then(|h| h.quantile(0.99)).map_or(0.0, |q| q.low))
     );
     w.conclude(says, pace_impact(e, slowed))
+}
+
+/// An engine without a distribution of gaps that makes no step for seconds, and then has read prompts.
+fn silent_for_prompts(e: &Evidence<'_>) -> Option<Judgement> {
+    let silent = &e.timeline.readings;
+    let longest = silent.iter().max_by(|a, b| a.seconds.total_cmp(&b.seconds))?;
+    let seconds: f64 = silent.iter().map(|r| r.seconds).sum();
+    let share = Ratio::of(seconds, e.busy_time().get())?;
+    let says = format!(
+        "{} produces no token for up to {} while prompts of {} are read, {share} of the time, and others wait",
+        e.observed.engine_name(),
+        Seconds(longest.seconds),
+        Tokens(longest.tokens)
+    );
+    let fact = e.derived(says.clone(), Seconds(seconds), "time without a step before prompts are counted");
+    let impact =
+        Impact { on: ImpactOn::E2e, share, time: None, says: format!("{share} of the time no token comes") };
+    // While a prompt is read no request ends, so none of the slots gets free.
+    let w = Weighing::new().requires(Test::Holds(fact)).explains(&["max-num-seqs-limited-queue"]);
+    Some(w.at_most_likely(0.6).conclude(says, impact))
 }
 
 /// Some gaps are many times the median, beyond what the buckets blur.

@@ -1,7 +1,7 @@
 //! Drafted tokens cost more than they save.
 
 use intriage_case::{Ratio, Signal, Tokens};
-use intriage_engines::{Engine, Setting, dialect};
+use intriage_engines::{Engine, LogSeries, Setting, dialect};
 
 use super::pace::pace_impact;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
@@ -48,6 +48,9 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 };
 
 fn judge(e: &Evidence<'_>) -> Judgement {
+    if let Some(told) = told_by_lines(e) {
+        return told;
+    }
     let drafts = Drafts::of(e);
     let w = Weighing::new()
         .requires(drafts_are_rejected(e, drafts.as_ref()))
@@ -68,6 +71,31 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     let wasted = drafts.each * (1.0 - drafts.accepted.get()) / (drafts.each + 1.0);
     // At worst every rejected token costs as much as a kept one.
     w.conclude(says, pace_impact(e, e.account.itl.unwrap_or(0.0) * wasted / 2.0))
+}
+
+/// How sure the statistics of a log make, where nobody scraped the server.
+const LINES_ALONE: f64 = 0.6;
+
+/// The statistics of a log tell which share of the drafts is accepted, where nobody scraped the server.
+fn told_by_lines(e: &Evidence<'_>) -> Option<Judgement> {
+    let o = e.observed;
+    let ratios =
+        o.log.signal(Signal::SpecAcceptRatio).filter(|_| o.times.is_empty() && o.failed.is_empty())?;
+    let known: Vec<f64> = ratios.known().map(|(_, ratio)| ratio).collect();
+    let accepted = Ratio::of(known.iter().sum::<f64>(), known.len() as f64)?;
+    let says =
+        format!("only {accepted} of the drafted tokens are accepted, by {} lines of the log", known.len());
+    let mut fact = e.derived(says.clone(), accepted, "accepted / drafted tokens in the log");
+    let told = o.log.series.iter().find(|one| one.signal == Signal::SpecAcceptRatio);
+    fact.source = told.map_or(fact.source, LogSeries::source);
+    let test = if (known.len() as f64) < e.limit(Limit::LogLines) && accepted.get() > 0.0 {
+        Test::Unknown(format!("{} lines about drafted tokens are too few to judge", known.len()))
+    } else {
+        Test::when(accepted.get() < e.limit(Limit::SpecAccept), fact)
+    };
+    let mut impact = pace_impact(e, 0.0);
+    impact.share = Ratio((1.0 - accepted.get()) * e.limit(Limit::WorthNaming));
+    Some(Weighing::new().requires(test).at_most_likely(LINES_ALONE).conclude(says, impact))
 }
 
 /// What speculation did in the window.
@@ -233,5 +261,22 @@ mod tests {
             .counter(SpecDraftTokens, 0.0)
             .judge(&CAUSE);
         assert_eq!(idle.outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn a_log_alone_tells_that_no_draft_is_accepted() {
+        let line = |second: u32, rate: f64| {
+            format!(
+                "(APIServer pid=9) INFO 11-15 02:47:{second:02} [metrics.py:120] SpecDecoding metrics: Mean acceptance length: 1.00, Accepted throughput: 0.00 tokens/s, Drafted throughput: 15.80 tokens/s, Accepted: 0 tokens, Drafted: 158 tokens, Per-position acceptance rate: 0.000, 0.000, Avg Draft acceptance rate: {rate}%\n"
+            )
+        };
+        let alone = |rate: f64| {
+            let log: String = (0..4).map(|i| line(i * 10, rate)).collect();
+            Given::vllm("0.28.0").without_scrapes().log(&log)
+        };
+        let j = alone(0.0).judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+        assert_eq!(alone(0.0).place_of(&CAUSE), Place::First);
+        assert_eq!(alone(71.0).judge(&CAUSE).outcome, Outcome::RuledOut);
     }
 }

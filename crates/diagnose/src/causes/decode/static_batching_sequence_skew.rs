@@ -1,7 +1,7 @@
 //! A batch is held together until its longest answer is done.
 
 use intriage_case::{Ratio, Requests, Signal, Source};
-use intriage_engines::{Engine, Setting};
+use intriage_engines::{Behaviour, Engine, Setting};
 
 use crate::causes::shared::unknown;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
@@ -98,23 +98,16 @@ fn batches_are_held(e: &Evidence<'_>) -> Test {
             e.setting_fact(Setting::CapacityPolicy, says),
         );
     }
-    let name = e.observed.engine_name();
-    let always = |why: &str| {
-        Test::Fails(e.derived(
-            format!("{name} {why}"),
-            Requests(e.mean_busy(Signal::RequestsRunning).unwrap_or(0.0)),
-            "how the engine works",
-        ))
-    };
-    match e.observed.identity.engine {
-        Some(Engine::Vllm | Engine::Sglang | Engine::Tgi | Engine::Lmdeploy) => {
-            always("batches continuously and cannot be told otherwise")
+    let identity = &e.observed.identity;
+    let told = identity.works_by(Behaviour::BatchesContinuouslyUnlessTold).filter(|_| command_line_known(e));
+    match identity.works_by(Behaviour::BatchesContinuously).or(told) {
+        Some(says) => {
+            let running = Requests(e.mean_busy(Signal::RequestsRunning).unwrap_or(0.0));
+            Test::Fails(e.derived(says, running, "how the engine works"))
         }
-        Some(Engine::LlamaCpp) if command_line_known(e) => {
-            always("batches continuously unless -nocb is given, and it is not")
-        }
-        _ => Test::Unknown(format!(
-            "whether {name} batches continuously is not stated anywhere: give --engine-args or --log"
+        None => Test::Unknown(format!(
+            "whether {} batches continuously is not stated anywhere: give --engine-args or --log",
+            e.observed.engine_name()
         )),
     }
 }

@@ -78,7 +78,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     };
     let signs = signs(e);
     let now: Vec<&Sign> = signs.iter().filter(|sign| sign.counts()).collect();
-    let mut w = Weighing::new().refuted_by(on_cpu(e));
+    let mut w = Weighing::new().refuted_by(on_cpu(e)).explains(CAUSE.explains);
     let Some(worst) = now.iter().copied().reduce(|a, b| if b.gravity > a.gravity { b } else { a }) else {
         return w.requires(none_now(e, &signs)).conclude("", impact);
     };
@@ -158,6 +158,20 @@ mod tests {
         assert_eq!(own.outcome, Outcome::RuledOut);
         assert!(own.against[0].says.contains("Xid 31"), "{own:#?}");
         assert!(own.against[0].says.contains("the process's own doing, here of python3"), "{own:#?}");
+    }
+
+    #[test]
+    fn the_words_of_cuda_are_enough_where_a_log_is_all_there_is() {
+        let alone = |log: &str| Given::vllm("0.28.0").without_scrapes().log(log);
+        let ecc = alone(
+            "RuntimeError: CUDA error: uncorrectable ECC error encountered\nERROR [core.py:1] EngineCore encountered a fatal error.\n",
+        );
+        let j = ecc.judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
+        assert_eq!(ecc.place_of(&CAUSE), crate::testing::Place::First);
+        let other =
+            alone("RuntimeError: CUDA error: an illegal memory access was encountered\n").judge(&CAUSE);
+        assert_ne!(other.outcome, Outcome::Confirmed);
     }
 
     #[test]

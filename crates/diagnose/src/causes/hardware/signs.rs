@@ -3,12 +3,12 @@
 use intriage_case::gpu::GpuCard;
 use intriage_case::{Fact, Quantity, Unit};
 use intriage_engines::host::DeviceKind;
-use intriage_engines::{BusPlace, DeviceReport, Gravity, Reported, Xid, XidFault};
+use intriage_engines::{BusPlace, DeviceReport, Gravity, LogEvent, Meaning, Reported, Xid, XidFault};
 
 use super::cards::read;
 use crate::causes::gpus::serves_alone;
 use crate::evidence::Evidence;
-use crate::lately::death;
+use crate::lately::{death, lately};
 use crate::past::{past_time, undated};
 use crate::thresholds::Limit;
 use crate::weighing::Test;
@@ -52,7 +52,24 @@ pub(super) fn signs(e: &Evidence<'_>) -> Vec<Sign> {
         report.said.what == Reported::Lost && reports.iter().any(numbered)
     };
     signs.extend(reports.iter().filter(|report| !said_before(report)).map(|report| of_report(e, report)));
+    signs.extend(lately(e, Meaning::GpuEcc).map(of_runtime));
     signs
+}
+
+/// CUDA told the process that a memory error was not corrected.
+fn of_runtime(line: &LogEvent) -> Sign {
+    let says = format!("CUDA reported a memory error that was not corrected: {}", line.excerpt);
+    let value = Some(Quantity::new(f64::from(line.count), Unit::Events));
+    Sign {
+        action: "drain and reset the GPU",
+        gravity: Some(Gravity::Reset),
+        age: None,
+        elsewhere: false,
+        own_doing: false,
+        wear: false,
+        fact: Fact { says: says.clone(), value, limit: None, signal: None, source: line.source() },
+        says,
+    }
 }
 
 const WORN: &str = "ask the vendor: such cards are replaced";

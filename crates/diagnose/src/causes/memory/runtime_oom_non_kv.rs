@@ -1,7 +1,7 @@
 //! GPU memory runs out while serving, outside the KV pool.
 
 use intriage_case::{Bytes, Fact, Ratio, Signal};
-use intriage_engines::{Engine, LogEvent, Meaning, Setting, Told};
+use intriage_engines::{Behaviour, Engine, LogEvent, Meaning, Setting, Told};
 
 use super::start::{has_served, held_by_another, log_fact, no_room, plain_fact, while_ready};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
@@ -104,11 +104,14 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     if let Some(refused) = no_room(e).filter(|refused| e.observed.log.ready_after(refused).is_none()) {
         w = w.refuted_by(Test::Holds(log_fact(refused)));
     }
-    if let Some(fraction) =
-        e.setting(Setting::MemoryFraction).filter(|_| e.observed.identity.engine == Some(Engine::Vllm))
-    {
+    let sizes_pool = e.observed.identity.works_by(Behaviour::FractionSizesPool).is_some();
+    if let Some(fraction) = e.setting(Setting::MemoryFraction).filter(|_| sizes_pool) {
         let change = format!("--gpu-memory-utilization {fraction:.2} → {:.2}", fraction - GIVE_BACK);
         w = w.advise(change, "the KV pool shrinks by as much");
+    }
+    // Some engines go on after it: then requests failed, and nothing tells how many.
+    if unasked(e) && death_beside(e, line).is_none() {
+        w = w.at_most_likely(STEP_ALONE);
     }
     let size = asked_for(line).map_or("GPU memory".to_owned(), |size| format!("{size} of GPU memory"));
     w.conclude(
@@ -119,6 +122,22 @@ fn judge(e: &Evidence<'_>) -> Judgement {
 
 /// The middle of what usually suffices.
 const GIVE_BACK: f64 = 0.03;
+
+/// How sure an error makes that no death follows.
+const STEP_ALONE: f64 = 0.65;
+
+/// Nobody asked the server: its log is all there is.
+fn unasked(e: &Evidence<'_>) -> bool {
+    e.observed.times.is_empty() && e.observed.failed.is_empty()
+}
+
+/// The death of the process that ran out of memory, if its log tells of one.
+fn death_beside<'a>(e: &Evidence<'a>, line: &LogEvent) -> Option<&'a LogEvent> {
+    let log = &e.observed.log;
+    let mut died = log.events.iter().filter(|l| is_death(l.meaning));
+    let death = died.find(|l| l.is_beside(line) && l.starts_since == line.starts_since)?;
+    log.ready_after(death).is_none().then_some(death)
+}
 
 fn no_error(e: &Evidence<'_>) -> Judgement {
     let test = if let Some(earlier) = e.observed.log.first(Meaning::GpuOutOfMemory) {
@@ -144,18 +163,24 @@ fn while_serving(e: &Evidence<'_>, line: &LogEvent) -> Test {
         None => {}
     }
     if has_served(e, line) {
-        return Test::Holds(plain_fact("requests had been served before", "access log or scrapes"));
+        return Test::Holds(plain_fact("requests had been served before", "server log or scrapes"));
+    }
+    let root = e.observed.log.root().filter(|root| root.starts_since == line.starts_since);
+    if root.and_then(|root| root.starting) == Some(true) {
+        return Test::Fails(plain_fact("the traceback is of a start", "server log"));
     }
     Test::Unknown("whether anything was served before the error is not recorded".into())
 }
 
 /// The server failed with it: scrapes, restarts, answers, or where nobody asked the engine's own last words.
 fn something_failed(e: &Evidence<'_>, line: &LogEvent) -> Test {
-    if e.observed.times.is_empty() && e.observed.failed.is_empty() {
-        let mut died = e.observed.log.events.iter().filter(|l| is_death(l.meaning));
-        return match died.find(|l| l.is_beside(line) && l.starts_since == line.starts_since) {
-            Some(death) if e.observed.log.ready_after(death).is_none() => Test::Holds(log_fact(death)),
-            _ => Test::Unknown("whether the server failed with it: nothing was scraped".into()),
+    if unasked(e) {
+        return match death_beside(e, line) {
+            Some(death) => Test::Holds(log_fact(death)),
+            _ => Test::Holds(plain_fact(
+                "the step that asked for the memory failed with its requests",
+                "server log",
+            )),
         };
     }
     let share = failed_share(e);
@@ -311,7 +336,23 @@ mod tests {
         let j = alone(&format!("{ready}{death}{OOM}"));
         assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
         assert_eq!(alone(&format!("{OOM}{death}{ready}")).outcome, Outcome::RuledOut);
-        assert_eq!(alone(&format!("{ready}{OOM}")).outcome, Outcome::CannotTell);
+        // The server may have gone on: requests failed, and nothing tells how many.
+        let j = alone(&format!("{ready}{OOM}"));
+        assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+        assert!(j.confidence < 0.7, "{}", j.confidence);
+    }
+
+    #[test]
+    fn a_traceback_alone_tells_a_start_from_serving() {
+        let thrown = |function: &str| {
+            let log = format!(
+                "Traceback (most recent call last):\n  File \"/x/site-packages/vllm/v1/worker/gpu_worker.py\", line 7, in {function}\n    run()\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.91 GiB.\n"
+            );
+            Given::vllm("0.28.0").without_scrapes().log(&log).judge(&CAUSE).outcome
+        };
+        assert_eq!(thrown("run_busy_loop"), Outcome::Likely);
+        assert_eq!(thrown("profile_run"), Outcome::RuledOut);
+        assert_eq!(thrown("f"), Outcome::CannotTell);
     }
 
     #[test]

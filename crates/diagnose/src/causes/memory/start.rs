@@ -30,10 +30,13 @@ pub(super) fn does_not_answer(e: &Evidence<'_>) -> bool {
 /// Requests were served before this line, as far as metrics, the access log or the engine's own lines tell.
 pub(super) fn has_served(e: &Evidence<'_>, line: &LogEvent) -> bool {
     let log = &e.observed.log;
-    let answered = log.answers.keys().any(|status| *status < 400);
+    // Who answers with an error is up, too, but not with "still loading".
+    let answered = log.answers.keys().any(|status| *status != 503);
     let ran = || log.signal(Signal::RequestsRunning).is_some_and(|s| s.known().any(|(_, n)| n > 0.0));
+    let thrown = log.root().filter(|root| root.starts_since == line.starts_since);
+    let in_the_loop = thrown.is_some_and(|root| root.starting == Some(false));
     // Answers and figures of a log are those of its last process.
-    !e.busy().is_empty() || (!line.is_earlier() && (answered || ran()))
+    !e.busy().is_empty() || in_the_loop || (!line.is_earlier() && (answered || ran()))
 }
 
 /// Whether a line was written while the server took requests; unknown where the log does not say when that began.

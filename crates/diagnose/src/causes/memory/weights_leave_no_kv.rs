@@ -1,13 +1,13 @@
 //! The weights leave too little memory for the KV pool.
 
-use intriage_case::{Bytes, Ratio, Requests, Source, Tokens};
-use intriage_engines::{Engine, LogEvent, Meaning, Setting, Told};
+use intriage_case::{Bytes, Ratio, Requests, Signal, Source, Tokens};
+use intriage_engines::{Behaviour, Engine, LogEvent, Meaning, Setting, Told};
 
 use super::start::{
     does_not_answer, has_served, held_by_another, log_fact, memory_taken, no_room, plain_fact, stopped_by,
     while_ready,
 };
-use crate::causes::shared::{pool_is_full, queue_impact, requests_wait};
+use crate::causes::shared::{pool_is_full, queue_impact, requests_wait, unknown};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
@@ -35,6 +35,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
         "the pool was made small by hand",
         "the pool holds more than two requests of full length",
         "the pool is larger than the weights",
+        "many requests of ordinary length run in it side by side",
         "somebody else held the memory before the engine loaded anything",
     ],
     look_alikes: &[
@@ -116,6 +117,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .requires(pool_is_full(e))
         .refuted_by(made_by_hand(e))
         .refuted_by(pool_outweighs_weights(e))
+        .refuted_by(many_run(e))
         .supports(weights_known(e));
     if e.setting(Setting::WeightBytes).is_some() {
         w = w.explains(&["kv-capacity-limited-queue", "preemption-thrash"]);
@@ -157,17 +159,38 @@ fn judge_refused_start(e: &Evidence<'_>) -> Judgement {
             w.requires(Test::Holds(log_fact(line))).refuted_by(Test::Holds(log_fact(line))).conclude("", down)
         }
         // Weights that do not fit and a stranger on the card look the same from here.
-        Some(line) => advised(w.requires(Test::Holds(log_fact(line))).at_most_likely(0.6), line)
+        Some(line) => advised(w.requires(Test::Holds(log_fact(line))).at_most_likely(OUT_OF_MEMORY), line)
             .conclude("the server did not start: GPU memory ran out before it served anything", down),
         None if ran_out.is_some() => w
             .requires(Test::Fails(plain_fact("the server had started when GPU memory ran out", "server log")))
             .conclude("", down),
+        // Nobody asked the server: its log tells the size of the pool before the first user comes.
+        None if e.observed.failed.is_empty() => judge_before_traffic(e, w),
         None => w
             .requires(Test::Unknown(
                 "the server does not answer and no log line tells why: give --log".into(),
             ))
             .conclude("", down),
     }
+}
+
+/// How sure memory that ran out makes, where nothing tells whether the server had come up.
+const OUT_OF_MEMORY: f64 = 0.42;
+
+/// How sure the size of the pool makes: whether anybody will wait depends on who comes.
+const BEFORE_TRAFFIC: f64 = 0.7;
+
+fn judge_before_traffic(e: &Evidence<'_>, w: Weighing) -> Judgement {
+    let room = room(e).unwrap_or(0.0);
+    let says = format!(
+        "the KV pool has room for {room:.1} requests of full length, so nearly every user will wait for another"
+    );
+    let impact = Impact { on: ImpactOn::Ttft, share: Ratio(0.5), time: None, says: says.clone() };
+    w.requires(holds_few(e))
+        .refuted_by(made_by_hand(e))
+        .supports(weights_known(e))
+        .at_most_likely(BEFORE_TRAFFIC)
+        .conclude(says, impact)
 }
 
 /// What the engine itself advises, first.
@@ -223,11 +246,8 @@ fn made_by_hand(e: &Evidence<'_>) -> Test {
     if config.all(Setting::KvCapacity).iter().any(|s| s.source == Source::CommandLine) {
         return Test::Holds(e.setting_fact(Setting::KvCapacity, "the pool's tokens were set by hand"));
     }
-    if e.observed.identity.engine == Some(Engine::LlamaCpp) {
-        return Test::Holds(e.setting_fact(
-            Setting::KvCapacity,
-            "llama.cpp allocates the pool -c asks for, not what the weights leave",
-        ));
+    if let Some(says) = e.observed.identity.works_by(Behaviour::AllocatesPoolAsked) {
+        return Test::Holds(e.setting_fact(Setting::KvCapacity, says));
     }
     Test::Unknown("nothing says that the pool was sized by hand".into())
 }
@@ -243,6 +263,14 @@ fn pool_outweighs_weights(e: &Evidence<'_>) -> Test {
     };
     let fact = e.setting_fact(Setting::WeightBytes, format!("weights {weights}, KV pool {pool}"));
     Test::when(pool > weights, fact)
+}
+
+/// Requests that come are shorter than the window: what counts is how many of them the full pool holds.
+fn many_run(e: &Evidence<'_>) -> Test {
+    let running = e.gauge(Signal::RequestsRunning).and_then(|r| r.mean_at(&e.waiting_scrapes()));
+    let Some(running) = running else { return unknown(e, Signal::RequestsRunning) };
+    let says = format!("{running:.0} requests run side by side while others wait");
+    Test::when(running >= e.limit(Limit::PoolHoldsMany), e.fact(Signal::RequestsRunning, says, running))
 }
 
 fn weights_known(e: &Evidence<'_>) -> Test {
@@ -289,8 +317,32 @@ mod tests {
     }
 
     #[test]
+    fn a_log_tells_of_a_small_pool_before_anybody_asks() {
+        let started = |concurrency: &str| {
+            Given::vllm("0.28.0").without_scrapes().log(&format!(
+                "INFO vLLM API server version 0.15.0\n\
+                 INFO [gpu_model_runner.py:1] Model loading took 61.0 GiB and 20 seconds\n\
+                 INFO [gpu_worker.py:1] Available KV cache memory: 4.46 GiB\n\
+                 INFO [kv_cache_utils.py:1] Maximum concurrency for 10,000 tokens per request: {concurrency}x\n\
+                 INFO:     Application startup complete.\n"
+            ))
+        };
+        let verdict = started("1.10").verdict().verdict;
+        assert_eq!(verdict.primary.cause.as_deref(), Some(CAUSE.id), "{verdict:#?}");
+        assert!(verdict.answer.contains("1.1 requests of full length"), "{}", verdict.answer);
+        assert_eq!(started("8.30").judge(&CAUSE).outcome, Outcome::RuledOut);
+    }
+
+    #[test]
     fn a_small_pool_nobody_waits_for_hurts_nobody() {
         assert_eq!(tight().gauge(RequestsWaiting, 0.0).judge(&CAUSE).outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn a_pool_that_holds_forty_requests_as_they_come_is_not_too_small() {
+        let j = tight().gauge(RequestsRunning, 42.0).judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::RuledOut, "{j:#?}");
+        assert!(j.against[0].says.contains("42 requests run side by side"), "{:?}", j.against);
     }
 
     #[test]

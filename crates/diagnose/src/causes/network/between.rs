@@ -42,7 +42,7 @@ pub(in crate::causes) fn clients_are_later(e: &Evidence<'_>, clients: &Result<Cl
         Seconds(clients.ttft),
         Seconds(clients.server_ttft)
     );
-    Test::when(later >= e.limit(Limit::ClientGap), seen(says, Seconds(later)))
+    Test::when(later >= clients.gap_that_matters(e), seen(says, Seconds(later)))
 }
 
 /// The pieces of an answer come closer together than its tokens are made: they were held back.

@@ -4,6 +4,7 @@ mod between;
 mod blocked;
 mod collective_transport_fallback;
 mod detours;
+mod kv_transfer_failure;
 mod network_path_latency;
 mod peers;
 mod proxy_response_buffering;
@@ -20,4 +21,5 @@ pub(super) const CAUSES: &[&Cause] = &[
     &network_path_latency::CAUSE,
     &proxy_timeout_or_keepalive_race::CAUSE,
     &collective_transport_fallback::CAUSE,
+    &kv_transfer_failure::CAUSE,
 ];

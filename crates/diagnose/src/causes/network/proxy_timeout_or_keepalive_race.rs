@@ -99,7 +99,9 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .ok()
         .and_then(|c| c.as_ref())
         .map_or(String::new(), |cut| format!("something on the way cuts requests after {}", cut.after));
-    w.requires(one_duration(e, all, &failed, cut.as_ref())).conclude(says, impact)
+    let w = w.requires(one_duration(e, all, &failed, cut.as_ref()));
+    let sure = failed.len() as f64 >= e.limit(Limit::CutSample);
+    if sure { w.conclude(says, impact) } else { w.at_most_likely(0.7).conclude(says, impact) }
 }
 
 /// Without a client's record: requests that got a first token and never ended. Something in front of the server, or its
@@ -137,6 +139,9 @@ fn is_failure(request: &ClientRequest) -> bool {
     (request.error.is_some() || request.status.is_some_and(|s| s >= 500)) && !refused
 }
 
+/// Milliseconds within which requests end together.
+const TOGETHER: u64 = 100;
+
 /// Requests cut after one duration.
 struct Cut {
     after: Seconds,
@@ -147,13 +152,19 @@ struct Cut {
 impl Cut {
     /// The duration most failed requests share; `None` where they share none.
     fn of(e: &Evidence<'_>, failed: &[&ClientRequest]) -> Result<Option<Self>, String> {
-        let mut lasted: Vec<f64> =
-            failed.iter().filter_map(|r| r.ended.or(r.last)).map(Seconds::get).collect();
-        if (lasted.len() as f64) < e.limit(Limit::CutSample) {
+        let known = failed.iter().filter_map(|r| Some((r.sent, r.ended.or(r.last)?.get())));
+        let mut lasted: Vec<f64> = known.clone().map(|(_, seconds)| seconds).collect();
+        // Broken off together at one moment is no clock of each.
+        let mut moments: Vec<u64> =
+            known.map(|(sent, seconds)| sent.0.saturating_add((seconds * 1e3) as u64)).collect();
+        moments.sort_unstable();
+        moments.dedup_by(|b, a| *b - *a < TOGETHER);
+        let few = moments.len().min(lasted.len()) as f64;
+        if few < e.limit(Limit::CutFew) {
             return Err(format!(
-                "{} failed requests with their duration: {:.0} show a pattern (`ended` in the client's record)",
-                lasted.len(),
-                e.limit(Limit::CutSample)
+                "requests failed at {} moments: {:.0} of known duration show a pattern (`ended` in the client's record)",
+                moments.len(),
+                e.limit(Limit::CutFew)
             ));
         }
         lasted.sort_by(f64::total_cmp);

@@ -7,7 +7,7 @@ use crate::causes::shared::{runs_on_gpu, unknown};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
-use crate::symptoms::Aspect;
+use crate::symptoms::{Aspect, HeldUp, held_up};
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -30,7 +30,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     refuted_by: &[
         "the prompt fits into one or two steps",
         "steps grow long with prompts in them: compute is the limit",
-        "it runs on CPUs, where a small budget is right",
+        "it runs on CPUs, and no short prompt waits for a long one",
     ],
     look_alikes: &[
         LookAlike {
@@ -74,6 +74,9 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 };
 
 fn judge(e: &Evidence<'_>) -> Judgement {
+    if let Some(found) = held_up(e).filter(|_| !matches!(pieces_of_the_longest(e), Test::Fails(_))) {
+        return ordinary_prompts_wait(e, found);
+    }
     let steps = steps(e);
     // How fast the idle card reads a prompt is not in this evidence.
     let mut w = Weighing::new()
@@ -104,6 +107,50 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         Tokens(steps.chunk)
     );
     w.conclude(says, impact(e))
+}
+
+/// Ordinary prompts come late because the steps are full of pieces of a longer one.
+fn ordinary_prompts_wait(e: &Evidence<'_>, found: HeldUp) -> Judgement {
+    let mut w = Weighing::new()
+        .requires(budget_is_small(e))
+        .requires(pieces_of_the_longest(e))
+        .supports(Test::Unknown(
+            "whether the late ones came while a long prompt was read: only single requests show it".into(),
+        ))
+        .explains(CAUSE.explains)
+        .at_most_likely(0.6);
+    let budget = e.setting(Setting::TokenBudget).unwrap_or(0.0);
+    if budget > 0.0 {
+        w = w.advise(
+            format!(
+                "token budget {budget:.0} → {:.0}: short prompts find room beside a long one",
+                budget * RAISE
+            ),
+            "longer gaps between tokens while a prompt is read",
+        );
+    }
+    let says = format!(
+        "a step has room for {}, which pieces of long prompts fill: half of the first tokens took {} or longer, a tenth {} at most",
+        Tokens(budget),
+        found.slow,
+        found.fastest
+    );
+    w.conclude(says, impact(e))
+}
+
+/// The longest prompts are cut into several pieces.
+fn pieces_of_the_longest(e: &Evidence<'_>) -> Test {
+    let (Some(budget), Some(prompts)) =
+        (e.setting(Setting::TokenBudget), e.histogram(Signal::TokensPromptEach))
+    else {
+        return Test::Unknown("the token budget or the prompt lengths are not known".into());
+    };
+    let Some(long) = prompts.quantile(0.95) else { return unknown(e, Signal::TokensPromptEach) };
+    let says = format!("one prompt in twenty has {} or more, a step {}", Tokens(long.low), Tokens(budget));
+    Test::when(
+        long.low >= e.limit(Limit::OrdinaryPrompt) * budget,
+        e.fact(Signal::TokensPromptEach, says, long.low),
+    )
 }
 
 /// The probe doubles the budget twice; so does the advice.
@@ -269,6 +316,27 @@ mod tests {
         assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
         assert!(j.says.contains("106 steps of 15.0 ms"), "{}", j.says);
         assert!(j.advice[0].change.contains("256 → 1024: about 10 steps instead of 106"), "{:?}", j.advice);
+    }
+
+    /// Chats of 75 tokens beside prompts of 1,800 with a budget of 256, on the lab's CPU.
+    #[test]
+    fn chats_that_wait_for_the_pieces_of_long_prompts_are_held_up_by_the_budget() {
+        let held = |budget: &str| {
+            Given::vllm("0.32.0")
+                .flags(budget)
+                .gauge(RequestsRunning, 2.0)
+                .gauge(RequestsWaiting, 0.0)
+                .observed(LatencyTtft, &[(0.11, 10.0), (1.6, 20.0)])
+                .observed(LatencyQueue, &[(0.01, 30.0)])
+                .observed(LatencyPrefill, &[(1.0, 30.0)])
+                .observed(LatencyItl, &[(0.04, 700.0)])
+                .observed(TokensPromptEach, &[(75.0, 25.0), (1800.0, 5.0)])
+                .finished("stop", 30.0)
+        };
+        let j = held("--max-num-batched-tokens 256").judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Likely, "{j:#?}");
+        assert!(j.advice[0].change.contains("256 → 1024"), "{:?}", j.advice);
+        assert_eq!(held("--max-num-batched-tokens 8192").judge(&CAUSE).outcome, Outcome::RuledOut);
     }
 
     #[test]

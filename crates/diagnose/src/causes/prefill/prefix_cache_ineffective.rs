@@ -103,6 +103,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
     }
     let w = w
         .refuted_by(cache_serves(e))
+        .refuted_by(most_are_short(e))
         .supports(prompts_are_alike(e))
         // Whether prompts share a beginning shows in no counter while the cache is off.
         .at_most_likely(0.7)
@@ -119,6 +120,15 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         says: format!("up to {} per request goes into prompts, computing or waiting for it", Seconds(work)),
     };
     w.conclude(says, impact)
+}
+
+/// A common beginning is no longer than the shorter half of the prompts.
+fn most_are_short(e: &Evidence<'_>) -> Test {
+    let half = e.histogram(Signal::TokensPromptEach).and_then(|h| h.quantile(0.5));
+    let Some(half) = half else { return unknown(e, Signal::TokensPromptEach) };
+    let says =
+        format!("half of the prompts have {} or fewer: they can share no long beginning", Tokens(half.high));
+    Test::when(half.high < e.limit(Limit::LongPrompt), e.fact(Signal::TokensPromptEach, says, half.high))
 }
 
 /// Prompts with one beginning fill the pool with copies of it.
@@ -211,7 +221,10 @@ fn prompts_are_alike(e: &Evidence<'_>) -> Test {
         "{} of the prompts are of about one length, as a common beginning makes them",
         Ratio(fullest)
     );
-    Test::when(fullest >= 0.8, e.fact(Signal::TokensPromptEach, says, lengths.mean().unwrap_or(0.0)))
+    Test::when(
+        fullest >= e.limit(Limit::Sustained),
+        e.fact(Signal::TokensPromptEach, says, lengths.mean().unwrap_or(0.0)),
+    )
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! Many requests come at once; on average the server keeps up.
 
-use intriage_case::{Histogram, Ratio, Requests, Signal};
+use intriage_case::{Histogram, Ratio, Requests, Seconds, Signal};
 use intriage_engines::Engine;
 
 use crate::causes::shared::{queue_impact, unknown};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
+use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
 use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
@@ -82,7 +83,19 @@ fn judge(e: &Evidence<'_>) -> Judgement {
             "prefill-decode-interference",
         ]);
     }
-    w.conclude(says, queue_impact(e))
+    w.conclude(says, impact(e, &s))
+}
+
+/// What the wait behind bursts costs a request on average: its queue, or where prompts share their steps without one the time
+/// by which first tokens came later.
+fn impact(e: &Evidence<'_>, s: &Suffered) -> Impact {
+    let (queue, share) = (queue_impact(e), e.account.share_of_life(s.later));
+    if queue.share.get() >= share.get() {
+        return queue;
+    }
+    let later = Seconds(s.later);
+    let says = format!("first tokens come {later} later on average, {share} of a request's life");
+    Impact { on: ImpactOn::Ttft, share, time: Some(later), says }
 }
 
 /// The burst with most requests.
@@ -124,6 +137,8 @@ struct Suffered {
     first_tokens: f64,
     /// Most that waited behind one.
     most: f64,
+    /// Seconds by which a first token of the window came later for them on average.
+    later: f64,
 }
 
 impl Suffered {
@@ -140,7 +155,9 @@ impl Suffered {
             if whole > 0.0 { theirs / whole } else { 0.0 }
         };
         let most = all.iter().filter(|i| behind(i)).filter_map(|i| i.waiting).fold(0.0, f64::max);
-        Self { waiting: part(&waited), first_tokens: part(&late), most }
+        let begun: f64 = all.iter().filter_map(|i| i.first_tokens).sum();
+        let later = all.iter().filter(|i| behind(i)).map(&late).sum::<f64>() / begun.max(1.0);
+        Self { waiting: part(&waited), first_tokens: part(&late), most, later }
     }
 }
 

@@ -3,6 +3,7 @@
 use intriage_case::{Fact, Ratio, Requests, Seconds, Signal, Source};
 use intriage_engines::{Engine, LogEvent, Meaning, Setting};
 
+use super::hang_in_log::hang_in_log;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
@@ -103,6 +104,9 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 const STILL_INTERVALS: usize = 3;
 
 fn judge(e: &Evidence<'_>) -> Judgement {
+    if let Some(told) = hang_in_log(e, CAUSE.explains) {
+        return told;
+    }
     let asleep = asleep(e);
     let paused = e.observed.log.first(Meaning::Paused).filter(|_| asleep.is_none());
     let longest = e.timeline.standstills().max_by(|a, b| a.seconds.get().total_cmp(&b.seconds.get()));
@@ -118,7 +122,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
             w.requires(no_progress(e, silence.as_ref())).requires(requests_hang(e, silence.as_ref(), paused))
         }
     };
-    if let Some(event) = e.observed.log.of_running(Meaning::WorkerSilent) {
+    if let Some(event) = silent_worker(e) {
         w = w.supports(Test::Holds(log_fact(event, "the log says that a worker does not answer")));
     }
     let name = e.observed.engine_name();
@@ -171,7 +175,7 @@ fn stood_still(e: &Evidence<'_>, still: &Event, paused: Option<&LogEvent>) -> Ju
             "none: somebody may have paused it for a reason",
         );
     }
-    if let Some(event) = e.observed.log.of_running(Meaning::WorkerSilent) {
+    if let Some(event) = silent_worker(e) {
         w = w.supports(Test::Holds(log_fact(event, "the log says that a worker does not answer")));
     }
     let part = Ratio(still.seconds.get() / e.elapsed().get().max(still.seconds.get()));
@@ -287,6 +291,12 @@ fn process_gone(e: &Evidence<'_>) -> Test {
 /// The server itself gave up requests, as a pause does.
 fn aborted_by_server(e: &Evidence<'_>) -> bool {
     e.delta_by(Signal::RequestsFinished, "abort").is_some_and(|n| n > 0.0)
+}
+
+/// What the running process says of a worker that does not answer.
+fn silent_worker<'a>(e: &Evidence<'a>) -> Option<&'a LogEvent> {
+    let log = &e.observed.log;
+    log.of_running(Meaning::WatchdogFired).or_else(|| log.of_running(Meaning::WorkerSilent))
 }
 
 fn log_fact(event: &LogEvent, says: &str) -> Fact {

@@ -1,7 +1,7 @@
 //! One huge request at the head of the queue holds up the small ones behind it.
 
 use intriage_case::{Histogram, Ratio, Requests, Signal, Tokens};
-use intriage_engines::{Engine, Setting, VersionRange};
+use intriage_engines::{Behaviour, Engine, Setting};
 
 use super::deferred_admission_stall::mostly_deferred;
 use crate::causes::shared::{
@@ -183,15 +183,16 @@ fn prompts_are_alike(e: &Evidence<'_>) -> Test {
     }
 }
 
-/// vLLM before 0.19 needs room for the first chunk only.
+/// Some releases need room for the first chunk only, so a long prompt does not hold up those behind it.
 fn admits_by_chunk(e: &Evidence<'_>) -> Test {
-    const FIRST_CHUNK_ONLY: VersionRange = VersionRange { since: "0.8.0", until: "0.18.1" };
-    let chunked = e.observed.config.switch(Setting::ChunkedPrefill) == Some(true);
-    match (&e.observed.identity.engine, &e.observed.identity.version) {
-        (Some(Engine::Vllm), Some(version)) if chunked => Test::when(
-            FIRST_CHUNK_ONLY.holds(version),
-            e.derived(format!("vLLM {version} and how it admits long prompts"), Ratio(1.0), "release"),
-        ),
+    let identity = &e.observed.identity;
+    let fact = |says| e.derived(says, Ratio(1.0), "release");
+    match (identity.works_by(Behaviour::AdmitsFirstChunk), identity.works_by(Behaviour::AdmitsWholePrompt)) {
+        _ if e.observed.config.switch(Setting::ChunkedPrefill) != Some(true) => {
+            Test::Unknown("whether prompts are read in chunks is not known".into())
+        }
+        (Some(says), _) => Test::Holds(fact(says)),
+        (_, Some(says)) => Test::Fails(fact(says)),
         _ => Test::Unknown("how this release admits long prompts is not known".into()),
     }
 }

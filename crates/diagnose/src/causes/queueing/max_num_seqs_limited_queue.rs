@@ -135,10 +135,13 @@ fn pace_is_at_objective(e: &Evidence<'_>) -> Test {
     }
 }
 
+/// vLLM's own default on large cards; nobody is sent beyond it by a queue.
+const MOST_ADVISED: f64 = 1024.0;
+
 /// The power of two that holds everybody who was there.
 fn proposed_cap(now: f64, in_server: f64) -> f64 {
     let mut cap = now.max(1.0);
-    while cap < in_server && cap < 1024.0 {
+    while cap < in_server && cap < MOST_ADVISED {
         cap *= 2.0;
     }
     cap.max(now * 2.0)

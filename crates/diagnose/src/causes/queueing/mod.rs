@@ -4,6 +4,7 @@ mod burst_arrival_transient;
 mod by_lines;
 mod deferred_admission_stall;
 mod engine_stalled_not_admitting;
+mod hang_in_log;
 mod head_of_line_blocking;
 mod kv_capacity_limited_queue;
 mod max_num_seqs_limited_queue;

@@ -8,8 +8,9 @@ use crate::causes::shared::{
     at_sequence_cap, pool_is_full, queue_impact, requests_wait, steps_are_full, unknown,
 };
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
+use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
-use crate::symptoms::Aspect;
+use crate::symptoms::{Aspect, Backlog, backlog};
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
 
@@ -17,7 +18,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "offered-load-exceeds-capacity",
     class: Class::Queueing,
     layer: Layer::Application,
-    hurts: &[Aspect::Queue],
+    hurts: &[Aspect::Queue, Aspect::Throughput],
     summary: "Requests arrive faster than the server finishes them, so the queue grows without end.",
     symptoms: &[
         "waiting and the first-token time rise steadily",
@@ -78,6 +79,9 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 const FEWEST_SCRAPES: usize = 6;
 
 fn judge(e: &Evidence<'_>) -> Judgement {
+    if let Some(grows) = backlog(e) {
+        return piles_up(e, &grows);
+    }
     let waiting = e.gauge(Signal::RequestsWaiting);
     let (first, last) = (
         waiting.as_ref().and_then(|w| w.mean_at(third(e, 0))).unwrap_or(0.0),
@@ -103,6 +107,29 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         // Whatever binds is the better answer as long as nobody knows the maximum.
         .at_most_likely(0.5)
         .conclude(says, queue_impact(e))
+}
+
+/// The batch takes all that comes, so nobody waits and every step is longer than the one before.
+fn piles_up(e: &Evidence<'_>, grows: &Backlog) -> Judgement {
+    let says = format!(
+        "more requests arrive than {} finishes: from {} in the server to {} within the window",
+        e.observed.engine_name(),
+        grows.first,
+        grows.last
+    );
+    let fact = e.fact(Signal::RequestsRunning, format!("{says}; {}", grows.felt), grows.last.get());
+    let impact = Impact {
+        on: ImpactOn::E2e,
+        share: grows.share,
+        time: None,
+        says: format!("{}: {} of a request's life", grows.felt, grows.share),
+    };
+    Weighing::new()
+        .requires(Test::Holds(fact))
+        .at_most_likely(0.7)
+        // What makes tokens slow here is that so many share a step.
+        .explains(&["batch-past-knee"])
+        .conclude(says, impact)
 }
 
 /// The busy scrapes in thirds: 0 the first, 2 the last.

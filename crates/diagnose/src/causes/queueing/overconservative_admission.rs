@@ -1,7 +1,7 @@
 //! The engine keeps room for output that never comes.
 
 use intriage_case::{Ratio, Requests, Signal, Source, Tokens};
-use intriage_engines::{Engine, Setting};
+use intriage_engines::{Behaviour, Engine, Setting};
 
 use crate::account::prompt_share_of_steps;
 use crate::causes::shared::{
@@ -113,28 +113,14 @@ fn engine_reserves(e: &Evidence<'_>) -> Test {
         }
         fact
     };
-    match e.observed.identity.engine {
-        Some(Engine::Vllm) => {
-            Test::Fails(fact("vLLM takes KV blocks as a request grows; declared output reserves nothing"))
-        }
-        Some(Engine::LlamaCpp) => {
-            Test::Fails(fact("each llama.cpp slot owns its part of the context, whatever a request declares"))
-        }
-        Some(Engine::TensorRtLlm)
-            if e.observed
-                .config
-                .text(Setting::CapacityPolicy)
-                .is_some_and(|p| p.eq_ignore_ascii_case("MAX_UTILIZATION")) =>
-        {
-            Test::Fails(fact("the capacity policy is MAX_UTILIZATION: nothing is reserved"))
-        }
-        Some(Engine::Sglang) => {
-            Test::Holds(fact("SGLang reserves a part of the declared output at admission"))
-        }
-        Some(Engine::Tgi) => Test::Holds(fact("TGI reserves the declared output at admission")),
-        Some(Engine::TensorRtLlm) => Test::Holds(fact(
-            "TensorRT-LLM reserves the declared output unless its capacity policy is MAX_UTILIZATION",
-        )),
+    let policy = e.observed.config.text(Setting::CapacityPolicy);
+    if policy.is_some_and(|p| p.eq_ignore_ascii_case("MAX_UTILIZATION")) {
+        return Test::Fails(fact("the capacity policy is MAX_UTILIZATION: nothing is reserved"));
+    }
+    let identity = &e.observed.identity;
+    match (identity.works_by(Behaviour::ReservesNothing), identity.works_by(Behaviour::ReservesOutput)) {
+        (Some(says), _) => Test::Fails(fact(says)),
+        (_, Some(says)) => Test::Holds(fact(says)),
         _ => Test::Unknown("how this server reserves KV at admission is not known".into()),
     }
 }
@@ -168,13 +154,10 @@ fn room_in_use(e: &Evidence<'_>) -> Test {
 
 /// Running is below a cap that is stated; a flat top alone may be the reservation itself.
 fn below_cap(e: &Evidence<'_>) -> Test {
-    // TGI admits by tokens and has no cap unless one is given.
-    if e.observed.identity.engine == Some(Engine::Tgi) && e.setting(Setting::MaxSequences).is_none() {
-        return Test::Holds(e.derived(
-            "no sequence cap is set: admission is by tokens",
-            Ratio(1.0),
-            "configuration",
-        ));
+    if let Some(says) = e.observed.identity.works_by(Behaviour::AdmitsByTokens)
+        && e.setting(Setting::MaxSequences).is_none()
+    {
+        return Test::Holds(e.derived(says, Ratio(1.0), "configuration"));
     }
     if sequence_cap(e).is_none_or(|cap| cap.inferred) {
         return Test::Unknown(format!(

@@ -68,6 +68,9 @@ struct Change {
     source: Source,
 }
 
+/// The old release's default is known, not that anybody relied on it.
+const CEILING: f64 = 0.8;
+
 fn judge(e: &Evidence<'_>) -> Judgement {
     let w = Weighing::new();
     let Some(before) = &e.observed.before else {
@@ -103,7 +106,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .explains(cause.explains)
         .advise(format!("{flag} {was}: the value of {} written out", before.version), "a restart");
     // Only setting the old value again tells an effect from a coincidence.
-    let ceiling = if effect.outcome == Outcome::Likely { effect.confidence.min(0.8) } else { 0.8 };
+    let ceiling = if effect.outcome == Outcome::Likely { effect.confidence.min(CEILING) } else { CEILING };
     w = w.at_most_likely(ceiling);
     w.conclude(says, effect.impact.clone().unwrap_or_else(nothing))
 }
@@ -134,9 +137,6 @@ fn changes(observed: &Observed, before: &Before) -> Vec<(Setting, Change)> {
 }
 
 fn by_table(observed: &Observed, before: &Before) -> Vec<(Setting, Change)> {
-    if observed.identity.engine != Some(Engine::Vllm) {
-        return Vec::new();
-    }
     let Some(now) = &observed.identity.version else { return Vec::new() };
     let asked = |setting| observed.config.is_asked(setting);
     let unset = |c: &ChangedDefault| Some((c.setting.filter(|s| !asked(*s))?, c.clone()));
@@ -148,7 +148,8 @@ fn by_table(observed: &Observed, before: &Before) -> Vec<(Setting, Change)> {
     rows.iter()
         .filter_map(unset)
         .map(|(setting, c)| {
-            let source = Source::Default { rule: format!("vLLM {} and {now}", before.version) };
+            let source =
+                Source::Default { rule: format!("{} {} and {now}", observed.engine_name(), before.version) };
             (setting, Change { flag: c.flag.to_owned(), was: value(&c.was), is: value(&c.is), source })
         })
         .collect()

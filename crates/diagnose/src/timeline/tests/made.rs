@@ -185,6 +185,54 @@ fn chance_and_clients_that_ask_anew_are_no_burst() {
 }
 
 #[test]
+fn clumps_that_come_all_the_time_are_a_burst_only_where_they_wait() {
+    let each = [10.0, 30.0, 9.0, 3.0, 31.0, 10.0, 2.0, 30.0, 11.0, 4.0, 9.0];
+    assert_eq!(says(&of(&arriving(&each, &[0.0])), Burst), Vec::<String>::new());
+    let waiting = [0.0, 0.0, 12.0, 0.0, 0.0, 12.0, 0.0, 0.0, 12.0, 0.0];
+    let found = says(&of(&arriving(&each, &waiting)), Burst);
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert!(found[1].contains("31 requests came within 5 s"), "{found:?}");
+}
+
+#[test]
+fn what_comes_out_of_a_standstill_is_no_burst() {
+    // Twenty an interval; in the stop nobody is counted, and behind it those of three intervals at once.
+    let each = [20.0, 20.0, 20.0, 20.0, 0.0, 0.0, 60.0, 20.0, 20.0, 20.0, 20.0];
+    let mut finished = 100.0;
+    let finished: Vec<f64> = [0.0]
+        .iter()
+        .chain(&each)
+        .map(|n| {
+            finished += n;
+            finished
+        })
+        .collect();
+    let stopped = decoding(20.0..30.0).counters(RequestsFinished, &finished);
+    let kinds: Vec<EventKind> = told(&stopped).into_iter().map(|(kind, _)| kind).collect();
+    assert_eq!(kinds, [Standstill]);
+}
+
+#[test]
+fn slow_first_answers_of_a_new_process_are_its_warm_up() {
+    let first_tokens = |slow: f64| {
+        let page = |part: f64| {
+            let answers = (seconds(part) / 5.0 - 1.0).max(0.0) * 10.0;
+            let sum = answers.min(10.0) * slow + (answers - 10.0).max(0.0) * 0.1;
+            format!(
+                "vllm:time_to_first_token_seconds_sum {sum}\nvllm:time_to_first_token_seconds_count {answers}\n"
+            )
+        };
+        Given::vllm("0.28.0").gauges(RequestsRunning, &[0.0, 4.0]).each_scrape(page)
+    };
+    let slow = only(&first_tokens(7.0), WarmUp);
+    assert_eq!(
+        slow.says,
+        "from 22:13:23 to 22:13:30 the first 10 requests were slow: the first token came after 7.00 s, later on 100 ms; the server was warming up"
+    );
+    assert_eq!(told(&first_tokens(0.2)), []);
+}
+
+#[test]
 fn a_rate_that_changes_and_stays_is_a_step() {
     let each = [10.0, 12.0, 9.0, 11.0, 10.0, 41.0, 39.0, 40.0, 42.0, 38.0, 40.0];
     let step = only(&arriving(&each, &[0.0]), LoadStep);
@@ -262,17 +310,4 @@ fn a_clock_that_falls_while_the_card_works_is_a_throttle() {
     assert_eq!(told(&fine), []);
     let idle = given.cards(&[Card::h100().busy(0.02, 345.0, ClockReasons::IDLE)]);
     assert_eq!(told(&idle), []);
-}
-
-#[test]
-fn the_worst_stretch_is_that_of_the_most_time_for_each_answer() {
-    let given = Given::vllm("0.28.0")
-        .gauge(RequestsRunning, 4.0)
-        .ttft_sums(&[0.0, 1.0, 2.0, 3.0, 23.0, 33.0, 34.0, 35.0, 36.0, 37.0, 38.0, 39.0]);
-    let timeline = of(&given);
-    let worst = timeline.worst_stretch(|i| Some((i.ttft?, i.first_tokens?)), 3).unwrap();
-    assert_eq!((worst.range, worst.seconds.get()), ((2, 5), 15.0));
-    assert!((worst.mean - 31.0 / 30.0).abs() < 1e-9, "{worst:?}");
-    assert_eq!(timeline.worst_stretch(|i| Some((i.queue?, 1.0)), 3), None);
-    assert_eq!(timeline.worst_stretch(|i| Some((i.ttft?, 1.0)), 40), None);
 }

@@ -11,7 +11,7 @@ use super::{EventKind, Timeline};
 use crate::evidence::Evidence;
 use crate::thresholds::Thresholds;
 
-fn timeline_of(case: &Case) -> Timeline {
+pub(in crate::timeline) fn timeline_of(case: &Case) -> Timeline {
     let observed = intriage_engines::read(case);
     let thresholds = Thresholds::default();
     Timeline::of(&Evidence::new(&observed, &case.intent, &thresholds))
