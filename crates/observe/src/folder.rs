@@ -16,11 +16,15 @@ use listing::{entries, files_of};
 
 use crate::legible::why_illegible;
 use crate::logs::{
-    EncodingError, LogError, LogLimits, LogSource, TakenLog, around_gap, decoded, is_rotated, log_name,
+    EncodingError, LogError, LogLimits, LogSource, MAX_LOG, TakenLog, around_gap, decoded, is_rotated,
+    log_name,
 };
 
 /// Most bytes read of one file of a recording.
 pub const MAX_FILE: u64 = 256 << 20;
+
+/// Bytes of a file that tell a case from a log.
+const START: u64 = 64 << 10;
 
 /// Why a target on disk cannot be opened, or a case not be saved.
 #[derive(Debug, Error)]
@@ -106,6 +110,11 @@ pub fn open(path: &Path) -> Result<Case, OpenError> {
     Ok(look_into(path)?.case)
 }
 
+/// The log that comes in on standard input, as a case.
+pub fn open_stdin() -> Result<Case, OpenError> {
+    Ok(one_log(&LogSource::Stdin, "standard input".into())?.case)
+}
+
 /// A recording kept as a case file beside its truth: many small files packed into one.
 const PACKED: &str = "recording.case";
 
@@ -133,14 +142,17 @@ pub fn look_into(path: &Path) -> Result<Found, OpenError> {
     }
     let name = name_of(path);
     if name.strip_suffix(".log").is_some() || is_rotated(&name) {
-        return one_log(path, name);
+        return one_log(&LogSource::File(path.to_owned()), name);
     }
-    let bytes = read_limited(path)?;
-    if !file::looks_like_one(&bytes) {
+    let start = read_start(path)?;
+    if !file::looks_like_one(&start) {
         // Logs are called nohup.out or messages, too: their lines tell.
-        let log = one_log(path, name).ok().filter(|found| found.case.logs.iter().any(is_known_log));
+        let log = one_log(&LogSource::File(path.to_owned()), name)
+            .ok()
+            .filter(|found| found.case.logs.iter().any(is_known_log));
         return log.ok_or_else(|| OpenError::Other(path.to_owned()));
     }
+    let bytes = read_limited(path)?;
     let opened = file::open(&bytes).map_err(|why| OpenError::NotACase { path: path.to_owned(), why })?;
     let mut case = opened.case;
     if !opened.named {
@@ -150,10 +162,10 @@ pub fn look_into(path: &Path) -> Result<Found, OpenError> {
 }
 
 /// A log is a case of its own: often there is nothing else.
-fn one_log(path: &Path, name: String) -> Result<Found, OpenError> {
-    let taken = take_log(path)?;
+fn one_log(source: &LogSource, name: String) -> Result<Found, OpenError> {
+    let taken = take_log(source)?;
     if let Some(why) = why_illegible(&taken.log.text) {
-        return Err(OpenError::Io { path: path.to_owned(), why: why.to_string() });
+        return Err(OpenError::Io { path: name.into(), why: why.to_string() });
     }
     let mut case = Case { target: Target { name }, ..Case::default() };
     case.notes.extend(taken.cut);
@@ -162,9 +174,8 @@ fn one_log(path: &Path, name: String) -> Result<Found, OpenError> {
 }
 
 /// A log as its file has it, unpacked.
-fn take_log(path: &Path) -> Result<TakenLog, LogError> {
-    let limits = LogLimits { bytes: MAX_FILE as usize, time: None, since: Duration::ZERO };
-    LogSource::File(path.to_owned()).take(&limits)
+fn take_log(source: &LogSource) -> Result<TakenLog, LogError> {
+    source.take(&LogLimits { bytes: MAX_LOG, time: None, since: Duration::ZERO })
 }
 
 fn is_known_log(log: &LogText) -> bool {
@@ -191,10 +202,16 @@ fn folder(path: &Path) -> Result<Found, OpenError> {
             continue;
         }
         if name.strip_suffix(".log").is_some() {
-            match read_log_text(&file) {
-                Ok(Ok(text)) => drop(layout::add(&mut case, &name, text.into_bytes())),
-                Ok(Err(why)) => case.notes.push(format!("{name} was left out: {why}")),
-                Err(why) => unread.push(why),
+            match take_log(&LogSource::File(file.clone())) {
+                Ok(taken) => {
+                    case.notes.extend(taken.cut.map(|cut| format!("{name}: {cut}")));
+                    layout::add(&mut case, &name, taken.log.text.into_bytes());
+                }
+                Err(LogError::Encoding { why, .. }) => {
+                    case.notes.push(format!("{name} was left out: {why}"));
+                }
+                Err(LogError::Io { why, .. }) => unread.push(OpenError::Io { path: file, why }),
+                Err(why) => unread.push(why.into()),
             }
             continue;
         }
@@ -227,7 +244,7 @@ fn folder(path: &Path) -> Result<Found, OpenError> {
 
 /// Adds a log that a rotation renamed, and perhaps packed.
 fn rotated_log(case: &mut Case, file: &Path, name: &str) {
-    match take_log(file) {
+    match take_log(&LogSource::File(file.to_owned())) {
         Ok(taken) => {
             case.notes.extend(taken.cut.map(|cut| format!("{name}: {cut}")));
             match why_illegible(&taken.log.text) {
@@ -237,6 +254,14 @@ fn rotated_log(case: &mut Case, file: &Path, name: &str) {
         }
         Err(why) => case.notes.push(format!("left out, since it cannot be read: {why}")),
     }
+}
+
+/// The first bytes of a file: a log may be far too long to be looked at whole for what it is.
+fn read_start(path: &Path) -> Result<Vec<u8>, OpenError> {
+    let mut bytes = Vec::new();
+    let opened = File::open(path).map_err(|e| io(path, &e))?;
+    opened.take(START).read_to_end(&mut bytes).map_err(|e| io(path, &e))?;
+    Ok(bytes)
 }
 
 fn read_limited(path: &Path) -> Result<Vec<u8>, OpenError> {

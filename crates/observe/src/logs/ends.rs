@@ -1,12 +1,14 @@
-//! The start and the end of a text that may be too long to keep.
+//! Reads a log that may be too long to keep.
 
-use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use intriage_engines::LeftOut;
+
+use super::kept::Kept;
 use super::packed::{MOST_UNPACKED, Plain, Unpacking};
 
 /// What stands where something is missing; a line of its own.
@@ -31,32 +33,21 @@ pub(crate) fn around_gap(mut head: Vec<u8>, tail: &[u8]) -> (Vec<u8>, u64) {
 #[derive(Clone)]
 pub(super) struct Ends {
     kept: Arc<Mutex<Kept>>,
+    /// Why the end of the log never came.
+    missing: Arc<Mutex<Option<String>>>,
     /// Set by who no longer waits.
     stop: Arc<AtomicBool>,
-}
-
-struct Kept {
-    /// Why the end of the log never came.
-    missing: Option<String>,
-    head: Vec<u8>,
-    tail: VecDeque<u8>,
-    most_head: usize,
-    most_tail: usize,
-    dropped: u64,
+    most: usize,
 }
 
 impl Ends {
     pub(super) fn new(most: usize) -> Self {
-        let most_head = most / 4;
-        let kept = Kept {
-            missing: None,
-            head: Vec::new(),
-            tail: VecDeque::new(),
-            most_head,
-            most_tail: most - most_head,
-            dropped: 0,
-        };
-        Self { kept: Arc::new(Mutex::new(kept)), stop: Arc::default() }
+        Self {
+            kept: Arc::new(Mutex::new(Kept::new(most))),
+            missing: Arc::default(),
+            stop: Arc::default(),
+            most,
+        }
     }
 
     /// Reads a stream to its end, packed or not.
@@ -71,9 +62,8 @@ impl Ends {
     fn packed(&self, mut from: Unpacking<impl Read>) -> io::Result<()> {
         self.plain(&mut from)?;
         if let Some(missing) = from.missing() {
-            let mut kept = self.lock();
-            kept.missing = Some(missing.to_owned());
-            kept.end_with_a_line();
+            *self.missing.lock().unwrap_or_else(PoisonError::into_inner) = Some(missing.to_owned());
+            self.lock().end_with_a_line();
         }
         Ok(())
     }
@@ -83,7 +73,7 @@ impl Ends {
         while !self.stop.load(Ordering::Relaxed) {
             match from.read(&mut chunk) {
                 Ok(0) => return Ok(()),
-                Ok(n) => self.put(&chunk[..n]),
+                Ok(n) => self.lock().put(&chunk[..n]),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(e),
             }
@@ -91,15 +81,11 @@ impl Ends {
         Ok(())
     }
 
-    /// Reads a file; of one that is too long the middle is not even read.
-    pub(super) fn file(&self, path: &Path) -> io::Result<()> {
+    /// Reads a file; of one that is longer than `whole` the middle is not even read.
+    pub(super) fn file(&self, path: &Path, whole: u64) -> io::Result<()> {
         let mut file = File::open(path)?;
         let kind = file.metadata()?;
-        let (head, tail) = {
-            let kept = self.lock();
-            (kept.most_head as u64, kept.most_tail as u64)
-        };
-        if !kind.is_file() || kind.len() <= head + tail {
+        if !kind.is_file() || kind.len() <= whole.max(self.most as u64) {
             return self.stream(file);
         }
         // What is packed has no middle to leave out before it is unpacked.
@@ -107,66 +93,33 @@ impl Ends {
             Plain::Packed(from) => return self.packed(*from),
             Plain::Text(_) => file.rewind()?,
         }
-        self.plain(Read::by_ref(&mut file).take(head))?;
-        let start = kind.len() - tail;
-        self.lock().dropped = start - head;
-        file.seek(SeekFrom::Start(start))?;
+        let head = (self.most / 4) as u64;
+        let tail = self.most as u64 - head;
+        let mut start = Vec::new();
+        Read::by_ref(&mut file).take(head).read_to_end(&mut start)?;
+        file.seek(SeekFrom::Start(kind.len() - tail))?;
+        let mut end = Vec::new();
         // What is written while it is read belongs to the next one.
-        self.plain(file.take(tail))
+        file.take(tail).read_to_end(&mut end)?;
+        let (bytes, cut) = around_gap(start, &end);
+        self.lock().replace(bytes, kind.len() - head - tail + cut);
+        Ok(())
     }
 
-    /// What there is, and how many bytes are missing in its middle; the reader is told to stop.
-    pub(super) fn finish(&self) -> (Vec<u8>, u64) {
+    /// What there is, and what is missing in its middle; the reader is told to stop.
+    pub(super) fn finish(&self) -> (Vec<u8>, LeftOut) {
         self.stop.store(true, Ordering::Relaxed);
         let mut kept = self.lock();
-        let mut head = std::mem::take(&mut kept.head);
-        let mut tail = std::mem::take(&mut kept.tail);
-        let tail = tail.make_contiguous();
-        if kept.dropped == 0 {
-            head.extend_from_slice(tail);
-            return (head, 0);
-        }
-        let (bytes, cut) = around_gap(head, tail);
-        (bytes, kept.dropped + cut)
+        std::mem::replace(&mut *kept, Kept::new(0)).finish()
     }
 
     /// Why the end of the log never came, where it was packed and that could be told.
     pub(super) fn missing(&self) -> Option<String> {
-        self.lock().missing.clone()
-    }
-
-    fn put(&self, mut bytes: &[u8]) {
-        let mut kept = self.lock();
-        let room = kept.most_head.saturating_sub(kept.head.len());
-        if room > 0 {
-            let (head, rest) = bytes.split_at(room.min(bytes.len()));
-            kept.head.extend_from_slice(head);
-            bytes = rest;
-        }
-        kept.tail.extend(bytes);
-        let over = kept.tail.len().saturating_sub(kept.most_tail);
-        kept.tail.drain(..over);
-        kept.dropped += over as u64;
+        self.missing.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Kept> {
         // Nothing in between can fail: what a dead reader left is whole.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Kept {
-    /// Leaves out what stands behind the last line end.
-    fn end_with_a_line(&mut self) {
-        let line = self.tail.iter().rposition(|byte| *byte == b'\n');
-        match line {
-            Some(at) => self.tail.truncate(at + 1),
-            None if self.tail.is_empty() || self.dropped == 0 => {
-                self.tail.clear();
-                let whole = self.head.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-                self.head.truncate(whole);
-            }
-            None => self.tail.clear(),
-        }
     }
 }

@@ -4,6 +4,7 @@
 mod encoding;
 mod ends;
 mod journal;
+mod kept;
 mod packed;
 mod reading;
 
@@ -19,6 +20,12 @@ use ends::Ends;
 pub(crate) use ends::around_gap;
 use reading::{Ended, within};
 
+/// Most bytes of a log that a case keeps, unless the user says otherwise.
+pub const MAX_LOG: usize = 16 << 20;
+
+/// Of a file that is longer than this the middle is not read where the time is limited.
+const READ_WITHIN_TIME: u64 = 512 << 20;
+
 /// Where a log comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogSource {
@@ -33,7 +40,8 @@ pub enum LogSource {
 /// How much of a log is taken, and how long it is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogLimits {
-    /// Most bytes: a quarter from the start (settings), the rest from the end (what happened last).
+    /// Most bytes: a quarter from the start (settings), a quarter for lines of the middle that tell, the rest from the end
+    /// (what happened last).
     pub bytes: usize,
     /// Most time; `None` waits for the end.
     pub time: Option<Duration>,
@@ -102,9 +110,9 @@ impl TakenLog {
     pub fn of(name: &str, from: impl std::io::Read, limits: &LogLimits) -> Result<Self, LogError> {
         let ends = Ends::new(limits.bytes);
         let read = ends.stream(from);
-        let (bytes, dropped) = ends.finish();
+        let (bytes, left_out) = ends.finish();
         let error = read.err().map(|e| e.to_string());
-        let ended = Ended { bytes, dropped, missing: ends.missing(), late: false, error };
+        let ended = Ended { bytes, left_out, missing: ends.missing(), late: false, error };
         LogSource::File(name.into()).taken(ended, limits)
     }
 }
@@ -131,7 +139,8 @@ impl LogSource {
             Self::File(path) => {
                 let path = path.clone();
                 // Opened on the reading thread: a pipe that nobody writes into is waited for.
-                within(limits, move |ends| ends.file(&path))
+                let whole = if limits.time.is_none() { u64::MAX } else { READ_WITHIN_TIME };
+                within(limits, move |ends| ends.file(&path, whole))
             }
         };
         self.taken(ended, limits)
@@ -146,7 +155,7 @@ impl LogSource {
             return Err(LogError::Silent { from, limit: limits.time.unwrap_or_default() });
         }
         let cut = ended.cut(limits);
-        let text = decoded(ended.bytes, ended.dropped > 0);
+        let text = decoded(ended.bytes, ended.left_out.bytes > 0);
         let text = text.map_err(|why| LogError::Encoding { from, why })?;
         Ok(TakenLog { log: LogText { name: self.file_name(), text }, cut })
     }

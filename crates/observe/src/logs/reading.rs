@@ -4,6 +4,7 @@ use std::io;
 use std::sync::mpsc::{self, RecvTimeoutError};
 
 use intriage_case::Bytes;
+use intriage_engines::LeftOut;
 
 use super::LogLimits;
 use super::ends::Ends;
@@ -12,8 +13,8 @@ use super::ends::Ends;
 pub(super) struct Ended {
     /// What came.
     pub(super) bytes: Vec<u8>,
-    /// Bytes missing in its middle.
-    pub(super) dropped: u64,
+    /// What is missing in its middle.
+    pub(super) left_out: LeftOut,
     /// Why its end is missing, where it was packed.
     pub(super) missing: Option<String>,
     /// Whether the time ran out.
@@ -29,13 +30,16 @@ impl Ended {
             let limit = limits.time.unwrap_or_default().as_secs_f64();
             format!("it had not ended after {limit} s, and what had come is kept")
         });
-        let size = (self.dropped > 0).then(|| {
-            format!(
-                "{} of its middle are left out, whole lines of it, to keep {}",
-                Bytes(self.dropped as f64),
-                Bytes(limits.bytes as f64)
-            )
-        });
+        let left_out = (Bytes(self.left_out.bytes as f64), Bytes(limits.bytes as f64));
+        let size = match (left_out, self.left_out.lines) {
+            _ if self.left_out.bytes == 0 => None,
+            ((bytes, most), 0) => Some(format!(
+                "{bytes} of its middle were not read, to keep {most} of whole lines: lines behind the gap have other numbers in the file"
+            )),
+            ((bytes, most), lines) => Some(format!(
+                "{bytes} of its middle are left out, {lines} whole lines, to keep {most}: all were looked through, their answers are counted, lines that tell are kept, thinned where they are too many, and line numbers are the file's"
+            )),
+        };
         let parts: Vec<String> = time.into_iter().chain(size).chain(self.missing.clone()).collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }
@@ -59,7 +63,7 @@ pub(super) fn within(
         (Ok(_), Some(time)) => ready.recv_timeout(time),
         (Ok(_), None) => ready.recv().map_err(|_| RecvTimeoutError::Disconnected),
     };
-    let (bytes, dropped) = ends.finish();
+    let (bytes, left_out) = ends.finish();
     let error = match &ended {
         Ok(Err(error)) => Some(error.to_string()),
         Err(RecvTimeoutError::Disconnected) => Some("the thread that reads died".into()),
@@ -67,7 +71,7 @@ pub(super) fn within(
     };
     Ended {
         bytes,
-        dropped,
+        left_out,
         missing: ends.missing(),
         late: matches!(ended, Err(RecvTimeoutError::Timeout)),
         error,

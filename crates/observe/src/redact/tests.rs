@@ -131,3 +131,11 @@ fn no_name_of_a_file_tells_what_its_text_does_not() {
     assert!(safe.endpoints.contains_key("/version") && safe.host[0].files.contains_key("proc/stat"));
     assert_eq!(redacted(safe.clone(), &Redactor::new()), safe);
 }
+
+#[test]
+fn the_line_that_stands_for_lines_left_out_stays_as_it_is() {
+    let line = "[intriage left out 1200 lines, 104000 bytes: 1190 answered-200, 3 RequestAborted, 7 Xid/79, 4567 tokens.generated, -2 requests.running]\n";
+    let before =
+        Case { logs: vec![LogText { name: "server.log".into(), text: line.into() }], ..Case::default() };
+    assert_eq!(redacted(before, &Redactor::new()).logs[0].text, line);
+}
