@@ -10,6 +10,7 @@ mod host;
 mod plan;
 mod scoreboard;
 mod simulate;
+mod starting;
 mod values;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -24,6 +25,7 @@ pub(crate) use self::host::HostArgs;
 pub(crate) use self::plan::PlanArgs;
 pub(crate) use self::scoreboard::ScoreboardArgs;
 pub(crate) use self::simulate::{DemoArgs, SimulateArgs};
+pub(crate) use self::starting::StartingArgs;
 pub(crate) use self::values::{Format, duration};
 
 use crate::commands;
@@ -116,6 +118,8 @@ pub(crate) enum SchemaOf {
     Difference,
     /// intriage.config/1.
     Config,
+    /// intriage.preflight/1, of `check --preflight`.
+    Preflight,
 }
 
 /// Parses the command line and runs the command.

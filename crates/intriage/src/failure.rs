@@ -60,6 +60,12 @@ pub(crate) enum Failure {
     /// The target on disk cannot be opened, or the case not be saved.
     #[error(transparent)]
     Open(#[from] intriage_observe::OpenError),
+    /// A server could not be started.
+    #[error(transparent)]
+    Start(#[from] intriage_observe::StartError),
+    /// The user stopped a start.
+    #[error("stopped; the server was ended, and nothing was judged")]
+    Interrupted,
     /// The truth file of a recording.
     #[error(transparent)]
     Truth(#[from] intriage_observe::TruthError),
@@ -111,7 +117,12 @@ impl Failure {
             return ExitCode::from(2);
         }
         anstream::eprintln!("intriage: {}", safe(&self.to_string()));
-        ExitCode::from(if matches!(self, Self::Usage(_)) { 2 } else { 4 })
+        ExitCode::from(match self {
+            Self::Usage(_) => 2,
+            // As a shell tells of a program that Ctrl-C ended.
+            Self::Interrupted => 130,
+            _ => 4,
+        })
     }
 }
 

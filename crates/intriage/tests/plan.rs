@@ -168,11 +168,18 @@ fn a_recording_brings_its_rate_lengths_and_speed() {
     assert_eq!(plan["asked"]["gpu"], "NVIDIA H200");
     assert_eq!(plan["asked"]["isl"], 542.0);
     assert!(plan["memory"].is_null() && plan["alternatives"].as_array().unwrap().is_empty());
-    // A llama.cpp server tells too little, an idle one nothing, a log alone no metrics.
+    // A llama.cpp server tells too little without its log, an idle one nothing, a log alone no metrics.
+    let totals = tempfile::tempdir().unwrap();
+    let pages = totals.path().join("metrics");
+    std::fs::create_dir(&pages).unwrap();
+    for page in std::fs::read_dir(recording("llamacpp-healthy").join("metrics")).unwrap() {
+        let page = page.unwrap();
+        std::fs::copy(page.path(), pages.join(page.file_name())).unwrap();
+    }
     let log = tempfile::tempdir().unwrap();
     std::fs::write(log.path().join("server.log"), "INFO: started").unwrap();
     for (little, why) in [
-        (recording("llamacpp-healthy"), "llama.cpp does not expose latency.ttft"),
+        (totals.path().to_owned(), "llama.cpp does not expose latency.ttft"),
         (root().join("fixtures/h200/vllm-h200-idle"), "no request finished"),
         (log.path().to_owned(), "no readable scrape"),
     ] {

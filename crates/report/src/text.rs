@@ -4,8 +4,10 @@ use std::fmt::Write as _;
 
 use intriage_case::{Quantity, Ratio, Seconds};
 use intriage_diagnose::{Diagnosis, Event, EventKind, Finding, Outcome, Segment, SegmentOf, Status, find};
+use intriage_engines::LogEnd;
 
 use crate::forecast::{Row, forecast};
+use crate::start::start_lines;
 use crate::style::{BAD, BAR, GOOD, HEAD, QUIET, UNSURE, styled};
 use crate::wrap::{WIDTH, hang_within, shorten};
 
@@ -35,6 +37,8 @@ pub fn text(d: &Diagnosis, columns: Option<usize>) -> String {
     }
     page.ruled_out(d);
     page.cannot_tell(d);
+    let start = d.start.as_ref().map(start_lines).unwrap_or_default();
+    page.list("Start", start.iter().map(String::as_str));
     page.list("Normal", d.benign.iter().map(|b| b.says.as_str()));
     page.list("Model", d.model.as_ref().map(intriage_engines::Model::line).as_deref().into_iter());
     page.list("Note", d.notes.iter().map(String::as_str));
@@ -97,20 +101,42 @@ impl Page {
             }),
         );
         parts.extend(primary.segment.map(|segment| segment.to_string()));
-        parts.extend(primary.class.iter().chain(&primary.layer).cloned());
+        for word in primary.class.iter().chain(&primary.layer) {
+            // A fault of memory lies in the layer called memory: once is enough.
+            if !parts.contains(word) {
+                parts.push(word.clone());
+            }
+        }
         if !parts.is_empty() {
             self.line(format!("  {}", styled(QUIET, parts.join(" · "))));
         }
         self.line("");
-        let near = d.verdict.candidates.iter().map(|c| format!("{}: {}", c.cause, c.lacks));
+        // Beside a confirmed cause the others are for those who read JSON.
+        let sure = named.is_some_and(|f| f.outcome == Outcome::Confirmed);
+        let near = d.verdict.candidates.iter().filter(|_| !sure).map(|c| format!("{}: {}", c.cause, c.lacks));
         let near: Vec<String> = near.collect();
         self.list("Nearest", near.iter().map(String::as_str));
+        let story = self.story(d);
         let load = d.context.lines();
         self.list("Load", load.iter().map(String::as_str));
         self.events(d);
-        if !load.is_empty() || !near.is_empty() || !d.timeline.is_empty() {
+        if !load.is_empty() || !near.is_empty() || !d.timeline.is_empty() || story {
             self.line("");
         }
+    }
+
+    /// What the log tells, where nobody scraped the server or an error is told; whether anything was written.
+    fn story(&mut self, d: &Diagnosis) -> bool {
+        let Some(story) = d
+            .log_story
+            .as_ref()
+            .filter(|s| d.window.scrapes == 0 || !matches!(s.end, LogEnd::Unknown | LogEnd::Stopped))
+        else {
+            return false;
+        };
+        let lines = story.lines();
+        self.list("Log", lines.iter().map(String::as_str));
+        !lines.is_empty()
     }
 
     /// What happened inside the window, the gravest first; what recurs often is counted.

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::access::AccessArgs;
 use super::gpu::GpuArgs;
+use super::starting::StartingArgs;
 use super::values::{Format, command_line, duration};
 
 pub(super) const EXAMPLES: &str = "\
@@ -18,13 +19,20 @@ Examples:
   intriage check http://10.0.0.7:8000 --via https://llm.example
   intriage check incident.case --format json
   intriage check vllm.log
+  intriage check --preflight -- vllm serve Qwen/Qwen3-8B --tensor-parallel-size 2
+  intriage check --start --start-timeout 20m -- vllm serve Qwen/Qwen3-8B
+  intriage check --start --keep-running --save start.case -- llama-server -m model.gguf
+  kubectl logs --previous pod/llm-0 | intriage check -
   intriage check fixtures/recordings/vllm-h200-maxseqs4";
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// A URL (scraped over a window), a folder of recordings, a saved case, or a log.
-    pub(crate) target: String,
+    /// A URL (scraped over a window), a folder of recordings, a saved case, a log, or - for a log on standard input.
+    #[arg(required_unless_present_any = ["start", "preflight", "command"])]
+    pub(crate) target: Option<String>,
+    #[command(flatten)]
+    pub(crate) starting: StartingArgs,
     /// Time between scrapes of a URL, such as 1s or 500ms.
     #[arg(long, value_parser = duration, default_value = "1s")]
     pub(crate) interval: Duration,

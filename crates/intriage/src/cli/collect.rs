@@ -34,7 +34,7 @@ pub(crate) struct CollectArgs {
     /// A server, kernel or container log (repeatable; several files of one log in any order): a file, with gzip or without, - for standard input, or journal:UNIT.
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Vec<PathBuf>,
-    /// Most MiB taken of one log: a quarter from its start, the rest from its end.
+    /// Most MiB kept of one log: its start, lines of its middle that tell, its end.
     #[arg(long, default_value_t = 8, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) max_log: u32,
     /// A proxy, gateway or load balancer in front of the server (repeatable; from the server outwards). Sends a few

@@ -1,8 +1,7 @@
 //! `intriage check TARGET`: the main job.
 
 use intriage_case::{Case, Intent, Objective, Profile, layout};
-use intriage_diagnose::diagnose_observed;
-use intriage_engines::read;
+use intriage_diagnose::{Diagnosis, Thresholds, diagnose_observed};
 use intriage_observe::{Limits, read_log, redacted};
 use intriage_whatif::predict;
 
@@ -18,6 +17,18 @@ use crate::settings::Settings;
 pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
     let settings = Settings::load(args.config.as_deref())?;
     let thresholds = settings.thresholds()?;
+    if args.starting.preflight {
+        return super::preflight::run(args);
+    }
+    if args.starting.start {
+        return super::starting::run(args, &thresholds);
+    }
+    if !args.starting.command.is_empty() {
+        return Err(Failure::Usage(
+            "say what to do with the command behind --: --start or --preflight".into(),
+        ));
+    }
+    let target = args.target.as_deref().unwrap_or_default();
     let asked = asked_intent(args, &settings)?;
     let given = Given::open(&args.log, &args.manifest, args.engine_args.as_ref())?;
     if let Some(path) = &args.client {
@@ -26,8 +37,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
     if let Some(path) = &args.save {
         can_save("--save", path)?;
     }
-    let files = Collecting::model(args.model_path.as_deref(), args.host, Some(&args.target));
-    let (mut case, redactor) = subject(args).look(files)?;
+    let files = Collecting::model(args.model_path.as_deref(), args.host, Some(target));
+    let (mut case, redactor) = subject(args, target).look(files)?;
     apply_intent(&mut case, asked);
     given.add(&mut case, args.window)?;
     if let Some(path) = &args.client {
@@ -40,17 +51,13 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
     }
     // Before anything is judged: a secret must not get into an excerpt either.
     let case = redacted(case, &redactor);
-    let observed = read(&case);
-    let mut diagnosis = diagnose_observed(&observed, &case, &thresholds);
+    let diagnosis = judged(&case, &thresholds, args.no_predict);
     if let Some(model) = &args.model
         && !diagnosis.engine.models.is_empty()
         && !diagnosis.engine.models.contains(model)
     {
         let served = diagnosis.engine.models.join(", ");
         return Err(Failure::Usage(format!("no model called {model:?} is served here; served: {served}")));
-    }
-    if !args.no_predict {
-        predict(&observed, &diagnosis).tell(&mut diagnosis);
     }
     print::diagnosis(&diagnosis, args.format)?;
     if let Some(path) = &args.save {
@@ -59,9 +66,19 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Outcome, Failure> {
     Ok(diagnosis.verdict.status.into())
 }
 
-fn subject(args: &CheckArgs) -> Subject<'_> {
+/// The verdict on a case that is safe, with what its remedies would do.
+pub(super) fn judged(case: &Case, thresholds: &Thresholds, no_predict: bool) -> Diagnosis {
+    let observed = intriage_engines::read(case);
+    let mut diagnosis = diagnose_observed(&observed, case, thresholds);
+    if !no_predict {
+        predict(&observed, &diagnosis).tell(&mut diagnosis);
+    }
+    diagnosis
+}
+
+fn subject<'a>(args: &'a CheckArgs, target: &'a str) -> Subject<'a> {
     Subject {
-        target: &args.target,
+        target,
         interval: args.interval,
         window: args.window,
         limits: Limits { bytes: (args.max_scrape as usize) << 20, time: args.timeout },

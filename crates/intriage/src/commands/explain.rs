@@ -3,7 +3,7 @@
 use intriage_diagnose::{benign_catalogue, catalogue, find};
 use intriage_report::{
     bench_schema, benign_page, catalogue_page, cause_page, config_schema, contents_schema, difference_schema,
-    health_schema, plan_schema, schema as diagnosis_schema, thresholds_page,
+    health_schema, plan_schema, preflight_schema, schema as diagnosis_schema, thresholds_page,
 };
 
 use super::print;
@@ -52,6 +52,7 @@ pub(crate) fn schema(of: SchemaOf) -> Result<Outcome, Failure> {
         SchemaOf::Contents => contents_schema(),
         SchemaOf::Difference => difference_schema(),
         SchemaOf::Config => config_schema(),
+        SchemaOf::Preflight => preflight_schema(),
     };
     print::text(&schema.map_err(|e| Failure::Internal(e.to_string()))?)?;
     Ok(Outcome::Fine)

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use intriage_case::Case;
-use intriage_observe::{LogLimits, LogSource, MAX_FILE, why_illegible};
+use intriage_observe::{LogLimits, LogSource, MAX_LOG, why_illegible};
 
 use super::budgets;
 use super::collecting::sources;
@@ -50,8 +50,8 @@ impl Given {
         if let Some(flags) = self.flags {
             case.command_line = Some(flags);
         }
-        // A file is read whole; so is a pipe, to its end.
-        let limits = LogLimits { bytes: MAX_FILE as usize, time: None, since: window.max(budgets::JOURNAL) };
+        // A file is read to its end, and so is a pipe; of a long one the lines that tell are kept.
+        let limits = LogLimits { bytes: MAX_LOG, time: None, since: window.max(budgets::JOURNAL) };
         for log in self.logs {
             let taken = log.take(&limits).map_err(|e| Failure::Log(e.to_string()))?;
             case.notes.extend(taken.cut.map(|cut| format!("{log}: {cut}")));

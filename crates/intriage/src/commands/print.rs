@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use intriage_diagnose::{Contents, Diagnosis, Difference, Health};
+use intriage_diagnose::{Contents, Diagnosis, Difference, Health, Preflight};
 use intriage_plan::Plan;
 use intriage_record::Summary;
 use intriage_record::definitions::Said;
@@ -23,6 +23,14 @@ pub(super) fn diagnosis(diagnosis: &Diagnosis, format: Format) -> Result<(), Fai
     match format {
         Format::Text => text(&intriage_report::text(diagnosis, columns())),
         Format::Json => json(intriage_report::json(diagnosis)),
+    }
+}
+
+/// Prints what would stop a start.
+pub(super) fn preflight(answer: &Preflight, format: Format) -> Result<(), Failure> {
+    match format {
+        Format::Text => text(&intriage_report::preflight_text(answer, columns())),
+        Format::Json => json(intriage_report::preflight_json(answer)),
     }
 }
 

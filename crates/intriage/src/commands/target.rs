@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use intriage_case::Case;
-use intriage_observe::{Address, Limits, OpenError, PathPlan, Watch, open};
+use intriage_observe::{Address, Limits, OpenError, PathPlan, Watch, open, open_stdin};
 use intriage_redact::Redactor;
 
 use super::access::access;
@@ -18,7 +18,7 @@ use crate::failure::Failure;
 
 /// A target and how to look at it: what `check` and `config` share.
 pub(super) struct Subject<'a> {
-    /// A URL, a folder of recordings, or a saved case.
+    /// A URL, a folder of recordings, a saved case, a log, or `-` for one on standard input.
     pub(super) target: &'a str,
     /// Time between scrapes.
     pub(super) interval: Duration,
@@ -44,8 +44,10 @@ impl Subject<'_> {
     /// The evidence, and what hides its secrets. The model's files are read beside the window where they are wanted.
     pub(super) fn look(&self, files: Option<Collecting<Model>>) -> Result<(Case, Redactor), Failure> {
         let path = Path::new(self.target);
-        let (mut case, redactor) = if !Address::looks_like_one(self.target) || path.exists() {
-            (self.recorded(path)?, redactor(None, None))
+        let (mut case, redactor) = if self.target == "-" {
+            (self.recorded(open_stdin())?, redactor(None, None))
+        } else if !Address::looks_like_one(self.target) || path.exists() {
+            (self.recorded(open(path))?, redactor(None, None))
         } else {
             self.live()?
         };
@@ -55,7 +57,7 @@ impl Subject<'_> {
         Ok((case, redactor))
     }
 
-    fn recorded(&self, path: &Path) -> Result<Case, Failure> {
+    fn recorded(&self, opened: Result<Case, OpenError>) -> Result<Case, Failure> {
         let now = [
             (self.host, "--host looks at this machine now: it goes with a URL"),
             (!self.via.is_empty(), "--via probes a live server: give its URL, not a recording"),
@@ -64,7 +66,7 @@ impl Subject<'_> {
         if let Some((_, why)) = now.iter().find(|(asked, _)| *asked) {
             return Err(Failure::Usage((*why).into()));
         }
-        let opened = open(path).map_err(|why| match why {
+        let opened = opened.map_err(|why| match why {
             OpenError::Missing(path) => Failure::File {
                 path: path.display().to_string(),
                 why: "does not exist: give a URL, a folder of recordings, a case file or a log".into(),

@@ -114,7 +114,7 @@ impl DrawRow {
         self.status == Status::Finding && self.cause.as_deref().is_some_and(|cause| self.accepts(cause))
     }
 
-    /// Whether a true cause is among the first three findings.
+    /// Whether a true cause is among the first three that the verdict names: findings, then the nearest others.
     pub fn is_among_three(&self) -> bool {
         self.is_named() || self.findings.iter().take(3).any(|cause| self.accepts(cause))
     }

@@ -62,18 +62,17 @@ fn once(args: &BenchArgs, spec: &Spec, clock: Clock) -> Result<Outcome, Failure>
     shown.end();
     let (header, mut ran) = ran?;
     let seen = watched.and_then(surroundings::Watched::end);
-    let observed = seen.as_ref().map(|seen| intriage_engines::read(&seen.case));
+    let scrape = seen.as_ref().and_then(|seen| seen.scrape);
+    let case = seen.map(|seen| surroundings::finished_case(args, seen.case, client.take())).transpose()?;
+    let observed = case.as_ref().map(intriage_engines::read);
     ran.client.server_hits = observed.as_ref().and_then(surroundings::hits);
     let mut summary = Summary::of(&header, &ran.tally, Some(&ran.client));
-    let scrape = seen.as_ref().and_then(|seen| seen.scrape);
-    summary.beside = observed.map(|observed| surroundings::beside(&observed, &ran.tally, scrape));
+    summary.beside = observed.as_ref().map(|observed| surroundings::beside(observed, &ran.tally, scrape));
     if let Some(why) = &ran.record_failed {
         anstream::eprintln!("the record was not written to its end: {why}");
     }
-    let diagnosis = match seen {
-        Some(seen) => surroundings::judge(args, seen.case, client.take())?,
-        None => None,
-    };
+    let judged = observed.as_ref().zip(case.as_ref()).filter(|_| args.goals.check);
+    let diagnosis = judged.map(|(observed, case)| surroundings::judge(observed, case));
     if args.output.format != BenchFormat::Csv {
         print::bench(&summary, &sayings.said(&summary), diagnosis.as_ref(), args.output.format)?;
     }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use intriage_case::{Case, ClientRequest, Intent, Millis, Seconds, Signal, Tokens};
 use intriage_diagnose::{Diagnosis, Thresholds, diagnose_observed};
+use intriage_engines::Observed;
 use intriage_engines::host::{Role, ServingProcess};
-use intriage_engines::{Observed, read};
 use intriage_load::Observer;
 use intriage_observe::{Access, Address, Limits, LiveError, MachineWatch, Progress, Watch, redacted, watch};
 use intriage_record::{Beside, Tally, client_request};
@@ -193,12 +193,12 @@ fn delta(observed: &Observed, signal: Signal) -> Option<f64> {
     observed.series(signal, None, None)?.counter().map(|window| window.delta)
 }
 
-/// Judges the case with what the client saw, and saves it where asked.
-pub(super) fn judge(
+/// The case with what the client saw, redacted, and saved where asked.
+pub(super) fn finished_case(
     args: &BenchArgs,
     mut case: Case,
     client: Vec<ClientRequest>,
-) -> Result<Option<Diagnosis>, Failure> {
+) -> Result<Case, Failure> {
     case.client = client;
     case.intent = Intent { objectives: plan::objectives(args)?, ..Intent::default() };
     let redactor = redactor(Some(&access_with_key(&args.target.access)?), None);
@@ -206,11 +206,12 @@ pub(super) fn judge(
     if let Some(path) = &args.goals.save {
         keep(&case, &redactor, path)?;
     }
-    if !args.goals.check {
-        return Ok(None);
-    }
-    let observed = read(&case);
-    let mut diagnosis = diagnose_observed(&observed, &case, &Thresholds::default());
-    predict(&observed, &diagnosis).tell(&mut diagnosis);
-    Ok(Some(diagnosis))
+    Ok(case)
+}
+
+/// The verdict on a finished case, with what its changes would do.
+pub(super) fn judge(observed: &Observed, case: &Case) -> Diagnosis {
+    let mut diagnosis = diagnose_observed(observed, case, &Thresholds::default());
+    predict(observed, &diagnosis).tell(&mut diagnosis);
+    diagnosis
 }

@@ -198,6 +198,7 @@ fn row(
             .iter()
             .filter(|finding| finding.effect_of.is_none())
             .map(|finding| finding.cause.clone())
+            .chain(diagnosis.verdict.candidates.iter().map(|candidate| candidate.cause.clone()))
             .collect(),
     }
 }
