@@ -3,13 +3,15 @@
     lab/config --intriage PATH [--keep]
 
 The override is the engine's own: on CPU vLLM reads VLLM_CPU_KVCACHE_SPACE after --kv-cache-memory-bytes and over it.
-Blocks of 8,192 tokens make that felt with ten clients: 1 GiB holds four requests, 4 GiB more than twenty.
+Blocks of 8,192 tokens make that felt with eight clients: 1 GiB holds four requests, 4 GiB more than twenty (in float32 one and ten). A prompt is computed over
+a whole block, which takes a CPU seconds: requests are short, and the load runs before the window begins.
 The last line is `N passed, N failed`; the exit status is 1 when anything failed.
 """
 
 import json
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 
 from labkit.live import Tally, facts_about, main, named
@@ -17,9 +19,10 @@ from labkit.server import LAB, PYTHON, Server
 
 PORT = 8441
 WINDOW_S = 20
+LEAD_S = 8
 TIME_LIMIT_S = WINDOW_S + 60
 CAUSE = "config-not-applied"
-LOAD = ["--clients", "10", "--class", "chat:prompt=64,max=64"]
+LOAD = ["--clients", "8", "--class", "chat:prompt=8,max=24"]
 BLOCKS = ["--block-size", "8192", "--kv-cache-memory-bytes", "4G"]
 
 
@@ -57,7 +60,8 @@ RUNS = (
 
 def write_unit(path, run):
     """The unit an administrator would have written; the process runs what lab/serve gives it beside."""
-    flags = ["--served-model-name", "smollm2-135m", "--host", "127.0.0.1", "--port", str(PORT), *run.unit, "--enforce-eager"]
+    added = subprocess.run([LAB / "serve", "--number-format"], capture_output=True, text=True, check=True).stdout.split()
+    flags = ["--served-model-name", "smollm2-135m", "--host", "127.0.0.1", "--port", str(PORT), *run.unit, *added, "--enforce-eager"]
     pairs = [" ".join(flags[i : i + 2]) for i in range(0, len(flags), 2)]
     path.write_text(
         "[Unit]\nDescription=A language model\n\n[Service]\n"
@@ -74,9 +78,10 @@ def check(binary, work, run, unit):
     case.unlink(missing_ok=True)
     case.with_name(f"{case.name}.names.json").unlink(missing_ok=True)
     command += ["--manifest", unit, "--save", case, "--format", "json", "--no-predict"]
-    load = [PYTHON, "-B", LAB / "load.py", "--port", str(PORT), "--duration", str(WINDOW_S + 8), *LOAD]
+    load = [PYTHON, "-B", LAB / "load.py", "--port", str(PORT), "--duration", str(LEAD_S + WINDOW_S + 8), *LOAD]
     with subprocess.Popen(load, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as client:
         try:
+            time.sleep(LEAD_S)
             done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False)
         finally:
             client.terminate()

@@ -105,7 +105,7 @@ def truth_of(draw, folder, control, plan):
         "when": next(iter(when.values())) if when else None,
         "times": when,
         "problems": [f"{n}: {w}" for n, w in times["when"].items() if isinstance(w, str)],
-        "engine": "vllm",
+        "engine": "llama.cpp" if plan["source"] == "llama" else "vllm",
         "flags": " ".join(config["flags"]),
         "config": draw["config"],
         "load": draw["load"],

@@ -1,6 +1,6 @@
 """Draws deployments from a seed: settings, load, fault, strength, evidence, objective, window. Pure: one seed, one plan.
 
-    draw.py --source cpu|h200 --seed N [--draws N] > PLAN.json
+    draw.py --source cpu|h200|llama --seed N [--draws N] [--speed F] > PLAN.json
 
 A plan is {"source", "seed", "items": [...]} in the order in which it is run; an item is a control (a load without the fault, not
 recorded) or a draw. Items beside each other with the same `config` share a server. Which kinds occur is fixed, so that every
@@ -15,6 +15,7 @@ import sys
 
 import draw_cpu
 import draw_h200
+import draw_llama
 from faults import TABLE
 
 WINDOW_S = 25
@@ -23,6 +24,7 @@ AFTER_S = 1.0  # the load goes on after the window, so that its end is not seen
 # What a draw hands out. Half of them leave something out. `flags` are given by hand where nothing else tells them.
 EVIDENCE = ((("log", "host"), 9), (("host",), 4), (("log",), 4), (("flags",), 2), ((), 2))
 OBJECTIVE_SHARE = 0.4
+MODULES = {"cpu": draw_cpu, "h200": draw_h200, "llama": draw_llama}
 
 
 def load_key(config, load):
@@ -70,19 +72,41 @@ def finish(rng, slot):
     return draw
 
 
-def plan(source, seed, count=None):
-    """All items of a batch, in order."""
+def slowed(streams, speed):
+    """The streams for a machine of another speed: rates and crowds in proportion, so that it is as busy; clients in a loop slow down by themselves."""
+
+    def change(key, value):
+        if key in ("rate", "rate_end"):
+            return round(value * speed, 3)
+        return max(10, round(value * speed)) if key == "burst" else value
+
+    return [{key: change(key, value) for key, value in stream.items()} for stream in streams]
+
+
+def for_speed(slot, speed):
+    """A slot for a machine of another speed; on a slower one the window is longer, so that it holds enough requests."""
+    slot = dict(slot, streams=slowed(slot["streams"], speed), window=round(WINDOW_S * min(1.3, max(1.0, 1 / speed))))
+    slot["what"] += f" (rates and crowds times {speed:g})"
+    if "control" in slot:
+        slot["control"] = dict(slot["control"], streams=slowed(slot["control"]["streams"], speed))
+    return slot
+
+
+def plan(source, seed, count=None, speed=1.0):
+    """All items of a batch, in order. `speed`: of the machine, against the one the module was written for."""
     rng = random.Random(f"{source} {seed}")
-    module = {"cpu": draw_cpu, "h200": draw_h200}[source]
+    module = MODULES[source]
     configs, slots = module.slots(rng)
     if count:
         slots = slots[:count]
+    if speed != 1.0:
+        slots = [for_speed(slot, speed) for slot in slots]
     draws = [finish(rng, slot) for slot in slots]
     names = [f"{n:02d}" for n in range(len(draws))]
     rng.shuffle(names)  # the number of a folder says nothing about its fault
     for draw, name in zip(draws, names):
         draw["id"] = name
-    return {"source": source, "seed": seed, "configs": configs, "items": order(configs, draws)}
+    return {"source": source, "seed": seed, "speed": speed, "configs": configs, "items": order(configs, draws)}
 
 
 def order(configs, draws):
@@ -115,11 +139,12 @@ def order(configs, draws):
 def main():
     """Command line entry."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--source", choices=("cpu", "h200"), required=True)
+    parser.add_argument("--source", choices=sorted(MODULES), required=True)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--draws", type=int)
+    parser.add_argument("--speed", type=float, default=1.0, help="of this machine, against the one the draws were written for (1)")
     args = parser.parse_args()
-    json.dump(plan(args.source, args.seed, args.draws), sys.stdout, indent=1)
+    json.dump(plan(args.source, args.seed, args.draws, args.speed), sys.stdout, indent=1)
     print()
 
 

@@ -73,7 +73,7 @@ class Runner:
 
     def on_own_core(self, command):
         """On two cores the worker has core 0; clients and collector share the other."""
-        return ["taskset", "-c", "1", *command] if self.plan["source"] == "cpu" else command
+        return command if self.plan["source"] == "h200" else ["taskset", "-c", "1", *command]
 
     def start(self, name):
         """A server of a configuration; the one before is ended."""

@@ -1,4 +1,4 @@
-"""Real vLLM servers that draws are run on: the lab's on the CPU, and one on a GPU machine without network."""
+"""Real servers that draws are run on: vLLM of the lab on the CPU, one on a GPU machine without network, and llama.cpp."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
 PORT = int(os.environ.get("LAB_PORT", "8000"))
-BUSY = re.compile(r"^vllm:num_requests_(?:running|waiting)\{[^}]*\} ([0-9.e+]+)$", re.MULTILINE)
+BUSY = re.compile(r"^(?:vllm:num_requests_(?:running|waiting)\{[^}]*\}|llamacpp:requests_(?:processing|deferred)) ([0-9.e+]+)$", re.MULTILINE)
 
 
 def session_processes(session):
@@ -38,6 +38,7 @@ class Server:
     base = f"http://127.0.0.1:{PORT}"
     model = ""
     engine_title = "VLLM::EngineCore"
+    start_limit_s = 60
 
     def __init__(self, state):
         self.state = state
@@ -59,6 +60,17 @@ class Server:
         except (OSError, ValueError):
             return False
         return True
+
+    def when_up(self, process):
+        """Waits for /health; raises RuntimeError with the log's end."""
+        end = time.monotonic() + self.start_limit_s
+        while not self.up():
+            if process.poll() is not None or time.monotonic() > end:
+                self.stop()
+                raise RuntimeError("no server: " + self.log.read_text(errors="replace")[-3000:])
+            time.sleep(0.25)
+        self.state["ready_at"] = self.log.stat().st_size
+        return self
 
     def processes(self):
         """{pid: command}."""
@@ -105,14 +117,7 @@ class GpuServer(Server):
                 command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, cwd=work.parent, env=env, start_new_session=True
             )
         server = cls({"pid": process.pid, "log": str(log), "cmdline": " ".join(command), "ready_at": 0})
-        end = time.monotonic() + cls.start_limit_s
-        while not server.up():
-            if process.poll() is not None or time.monotonic() > end:
-                server.stop()
-                raise RuntimeError("no server: " + log.read_text(errors="replace")[-3000:])
-            time.sleep(0.25)
-        server.state["ready_at"] = log.stat().st_size
-        return server
+        return server.when_up(process)
 
     def stop(self):
         """Ends every process of the server and waits for the card's memory."""
@@ -165,6 +170,36 @@ class CpuServer(Server):
         subprocess.run([HERE.parent / "stop", f"{self.log}.pid"], check=False, stdout=subprocess.DEVNULL)
 
 
+class LlamaServer(Server):
+    """llama.cpp's llama-server, built into $TB/llama."""
+
+    model = "smollm2-135m"
+    engine_title = "llama-server"
+
+    @classmethod
+    def start(cls, config, work, number):
+        """Starts a server and waits for it."""
+        top = pathlib.Path(os.environ.get("TB", "~/tb")).expanduser()
+        model = next((top / "models/gguf").glob("*.gguf"))
+        log = work / f"server-{number}.log"
+        command = ["llama-server", "-m", str(model), "--alias", cls.model, "--host", "127.0.0.1", "--port", str(PORT), "--metrics", *config["flags"]]
+        with log.open("w") as out:
+            process = subprocess.Popen(
+                command, executable=top / "llama/bin/llama-server", stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True
+            )
+        server = cls({"pid": process.pid, "log": str(log), "cmdline": " ".join(command), "ready_at": 0})
+        return server.when_up(process)
+
+    def stop(self):
+        """Ends the server and waits for its port."""
+        for pid in self.processes():
+            os.kill(pid, signal.SIGKILL)
+        for _ in range(40):
+            if not self.processes():
+                return
+            time.sleep(0.25)
+
+
 def wrong_eos_model():
     """A copy of the model that names the wrong end token, under a name that does not tell."""
     top = pathlib.Path(os.environ.get("TB", "~/tb")).expanduser()
@@ -174,7 +209,7 @@ def wrong_eos_model():
     return target
 
 
-SOURCES = {"h200": GpuServer, "cpu": CpuServer}
+SOURCES = {"h200": GpuServer, "cpu": CpuServer, "llama": LlamaServer}
 
 
 def save(server, path, config):

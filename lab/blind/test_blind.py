@@ -10,7 +10,7 @@ import draw
 import truth
 from faults import STRENGTHS, TABLE
 
-SOURCES = ("cpu", "h200")
+SOURCES = {"cpu": 13, "h200": 13, "llama": 7}  # with the fewest kinds of fault
 
 
 def draws(source, seed):
@@ -30,7 +30,7 @@ class Plans(unittest.TestCase):
                 healthy = [d for d in found if not d["faults"]]
                 kinds = {f["name"] for d in found for f in d["faults"]}
                 self.assertGreaterEqual(len(healthy) / len(found), 0.29)
-                self.assertGreaterEqual(len(kinds), 13)
+                self.assertGreaterEqual(len(kinds), SOURCES[source])
                 self.assertLessEqual(kinds, set(TABLE))
 
     def test_numbers_of_folders_are_whole_and_tell_no_order(self):
@@ -63,6 +63,14 @@ class Plans(unittest.TestCase):
                         self.assertIn(fault["strength"], STRENGTHS)
                         if TABLE[fault["name"]].host:
                             self.assertIn("host", found["evidence"])
+
+
+    def test_a_machine_half_as_fast_gets_half_the_rate_and_the_same_fault(self):
+        plain, slow = (sorted((d for d in draw.plan("cpu", 7, speed=speed)["items"] if d["kind"] == "draw"), key=lambda d: d["id"]) for speed in (1.0, 0.5))
+        for one, other in zip(plain, slow, strict=True):
+            self.assertEqual(one["faults"], other["faults"])
+            for stream, slowed in zip(one["load"]["streams"], other["load"]["streams"], strict=True):
+                self.assertAlmostEqual(stream.get("rate", 0) / 2, slowed.get("rate", 0), 2)
 
 
 def record(sent, first, last, tokens, error=None, name="chat"):

@@ -7,8 +7,7 @@ import shutil
 import tempfile
 
 from labkit.others import Others
-
-TRIES = 3
+from labkit.pulse import TRIES_STANDING_STILL, Pulse
 
 
 def named(report):
@@ -31,18 +30,20 @@ class Tally:
 
     def judge(self, name, server, attempt, faults, facts=lambda report: (), fault=()):
         """`attempt()` gives a report; `faults(report)` what is wrong with it. A wrong one is only held against
-        intriage if the rest of the machine (without the processes in `fault`) was quiet meanwhile; else it is tried again."""
-        for _ in range(TRIES):
-            with Others(server, fault) as others:
+        intriage if the rest of the machine (without the processes in `fault`) was quiet meanwhile, and the machine ran; else it
+        is tried again, and once in any case."""
+        for tries in range(1, TRIES_STANDING_STILL + 1):
+            with Others(server, fault) as others, Pulse() as pulse:
                 report = attempt()
             reasons = list(faults(report))
-            if not reasons or not others.too_many():
+            unfit = others.too_many() or pulse.stood_still()
+            if not reasons or not (unfit or pulse.again(tries)):
                 self.tell(name, report, reasons, facts(report))
                 return
-            told = f"others took {others.share:.0%} of the CPUs: {'; '.join(reasons)}"
+            told = f"others took {others.share:.0%} of the CPUs, the longest wait was {pulse.longest:.1f} s: {'; '.join(reasons)}"
             print(f"again {name}: {told}", flush=True)
         self.unjudged += 1
-        print(f"NOT JUDGED {name}: the machine was busy {TRIES} times", flush=True)
+        print(f"NOT JUDGED {name}: the machine was busy or stood still {TRIES_STANDING_STILL} times", flush=True)
 
     def tell(self, name, report, reasons, facts=()):
         """One verdict: its answer, the facts behind it, and what is wrong with it."""
