@@ -21,17 +21,17 @@ pub(crate) struct HeldUp {
 pub(crate) fn held_up(e: &Evidence<'_>) -> Option<HeldUp> {
     let found = compare(e, 0.5, Limit::HeldUpSample)?;
     let longer = (found.prompts / e.limit(Limit::AlikePrompts)).max(1.0);
-    found.told(e, found.slow.estimate, e.limit(Limit::HeldUp) * longer)
+    found.told(e.limit(Limit::HeldUp) * longer, e.limit(Limit::PrefillExcess))
 }
 
 /// Where the slowest twentieth begins.
 const SLOWEST: f64 = 0.95;
 
-/// The slowest twentieth takes many times as long as the fastest tenth, and far longer than its prompts are.
+/// The slowest twentieth takes many times as long as the fastest tenth. A prompt takes at most as many times as long as it is
+/// longer: the fastest tenth has a step's fixed cost in it as well.
 fn held_up_tail(e: &Evidence<'_>) -> Option<HeldUp> {
     let found = compare(e, SLOWEST, Limit::HeldUpTailSample)?;
-    let longer = (found.prompts / e.limit(Limit::OrdinaryPrompt)).max(1.0);
-    found.told(e, found.slow.low, e.limit(Limit::HeldUpTail) * longer)
+    found.told(e.limit(Limit::HeldUpTail).max(found.prompts), e.limit(Limit::HeldUpTailExcess))
 }
 
 /// Slow first tokens beside the fastest tenth.
@@ -53,8 +53,9 @@ fn compare(e: &Evidence<'_>, q: f64, sample: Limit) -> Option<Compared> {
 }
 
 impl Compared {
-    fn told(&self, e: &Evidence<'_>, slow: f64, times: f64) -> Option<HeldUp> {
-        let much = slow >= times * self.fast && slow - self.fast >= e.limit(Limit::PrefillExcess);
+    fn told(&self, times: f64, excess: f64) -> Option<HeldUp> {
+        let slow = self.slow.estimate;
+        let much = slow >= times * self.fast && slow - self.fast >= excess;
         much.then_some(HeldUp { fastest: Seconds(self.fast), slow: Seconds(slow) })
     }
 }
