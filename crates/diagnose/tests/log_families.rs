@@ -89,6 +89,8 @@ fn an_engine_that_died_is_named_with_its_first_error() {
             ("exit code 134", served("      Exit Code:    134\n")),
             ("abort", served("Aborted (core dumped)\n")),
             ("5xx", served(&answers("500 Internal Server Error", 4))),
+            // SGLang ends what is left of its processes with signal 9.
+            ("killed once it had failed", format!("{SGLANG}{sglang}Killed\n")),
         ],
     );
     let told = judge(&served(&death("AssertionError")));
@@ -124,10 +126,32 @@ fn what_the_card_or_its_memory_did_is_named_before_the_death_it_brought() {
     let oom = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.91 GiB. GPU 0 has a total capacity of 79.10 GiB of which 1.00 GiB is free.";
     let older = "CRITICAL 02-10 18:06:30 launcher.py:101] MQLLMEngine is already dead, terminating server process\nINFO:     10.0.0.1:1 - \"POST /v1/completions HTTP/1.1\" 500 Internal Server Error\nERROR 02-10 18:06:30 engine.py:139] OutOfMemoryError('CUDA out of memory. Tried to allocate 2.00 GiB.')\n";
     let pasted = death(oom).split_once('\n').map(|(_, below)| below.to_owned()).unwrap_or_default();
+    let handler = format!(
+        "{CORE}{DIED}{CORE}{oom}\n(APIServer pid=1) ERROR 11-15 02:40:00 [async_llm.py:480] AsyncLLM output_handler failed.\n"
+    );
+    let step = "[TensorRT-LLM][ERROR] Encountered an error in forwardAsync function: [TensorRT-LLM][ERROR] CUDA runtime error in ::cudaMallocAsync(ptr, n, mMemPool->getPool(), mCudaStream->get()): out of memory\n";
     names(
         "runtime-oom-non-kv",
-        &[("after answers", served(&death(oom))), ("older", older.to_owned()), ("pasted", pasted)],
+        &[
+            ("after answers", served(&death(oom))),
+            ("older", older.to_owned()),
+            ("pasted", pasted),
+            ("told by the loop that answers", handler),
+            ("TensorRT-LLM", step.to_owned()),
+        ],
     );
+}
+
+#[test]
+fn a_port_that_is_taken_behind_the_word_of_being_ready_ends_the_start() {
+    let bind = "ERROR:    [Errno 98] error while attempting to bind on address ('0.0.0.0', 8000): address already in use\nINFO:     Waiting for application shutdown.\nINFO:     Application shutdown complete.\n";
+    names("port-in-use", &[("uvicorn", format!("{START}{READY}{bind}"))]);
+}
+
+#[test]
+fn a_model_that_is_not_read_in_time_lies_on_slow_storage() {
+    let late = "time=2025-03-06T06:29:22.000Z level=ERROR source=sched.go:456 msg=\"error loading llama server\" error=\"timed out waiting for llama runner to start - progress 0.00 - \"\n";
+    names("slow-model-storage", &[("Ollama", format!("{OLLAMA}{late}"))]);
 }
 
 #[test]

@@ -147,6 +147,9 @@ fn recordings_of_running_servers_hold_no_line_that_ends_a_start() {
                 ForkedCuda,
                 CppException,
                 GpuEcc,
+                CoordinationUnreachable,
+                EngineFileUnfit,
+                LoadTimedOut,
             ] {
                 assert!(readings.first(ends).is_none(), "{}: {:?}", path.display(), readings.first(ends));
             }

@@ -10,8 +10,8 @@ use super::signature::{LogKind, Signature};
 use super::starts::{STARTS, StartLine};
 use super::thrown::{THROWS, Throws};
 use super::{
-    cuda, harmless, hub, kernel, kubernetes, launch, llamacpp, llamacpp_start, lmdeploy_start, nccl,
-    ollama_start, sglang, sglang_start, tgi, tgi_start, torch, trtllm, trtllm_start, vllm, vllm_host,
+    cuda, dynamo_start, harmless, hub, kernel, kubernetes, launch, llamacpp, llamacpp_start, lmdeploy_start,
+    nccl, ollama_start, sglang, sglang_start, tgi, tgi_start, torch, trtllm, trtllm_start, vllm, vllm_host,
     vllm_start,
 };
 use crate::Engine;
@@ -20,7 +20,7 @@ use crate::dialect::{LogValue, dialect};
 /// Marks an access line of an inference request.
 const ANSWER: &str = "\"POST /";
 
-static SIGNATURES: [&[Signature]; 21] = [
+static SIGNATURES: [&[Signature]; 22] = [
     vllm::SIGNATURES,
     vllm_host::SIGNATURES,
     vllm_start::SIGNATURES,
@@ -35,6 +35,7 @@ static SIGNATURES: [&[Signature]; 21] = [
     tgi_start::SIGNATURES,
     trtllm_start::SIGNATURES,
     lmdeploy_start::SIGNATURES,
+    dynamo_start::SIGNATURES,
     torch::SIGNATURES,
     cuda::SIGNATURES,
     hub::SIGNATURES,

@@ -18,6 +18,11 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "RuntimeError: CUDA error: CUDA driver version is insufficient for CUDA runtime version",
         LAUNCH,
     ),
+    row(DriverTooOld, "API call is not supported in the installed CUDA driver").from(
+        RUNTIME,
+        "RuntimeError: [TM][ERROR] CUDA runtime error: API call is not supported in the installed CUDA driver",
+        LAUNCH,
+    ),
     row(DriverTooOld, "unsupported display driver / cuda driver combination").from(
         RUNTIME,
         "RuntimeError: Unexpected error from cudaGetDeviceCount(). Error 803: system has unsupported display driver / cuda driver combination",

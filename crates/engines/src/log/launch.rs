@@ -139,6 +139,11 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "PermissionError: [Errno 13] Permission denied: '/root/.cache/huggingface/hub'",
         READS,
     ),
+    row(PermissionDenied, "mkdir ").with(": permission denied").from(
+        Wording::Code("golang/go:src/syscall/zerrors_linux_amd64.go"),
+        "Error: could not create directory mkdir /root/.ollama: permission denied",
+        READS,
+    ),
     row(PermissionDenied, "Permission denied (os error 13)").from(
         ERRNO,
         "Error: Permission denied (os error 13)",

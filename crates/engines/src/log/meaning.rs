@@ -100,6 +100,14 @@ pub enum Meaning {
     GpuEcc,
     /// A KV cache could not be handed over.
     KvTransferFailed,
+    /// A service that the parts of a deployment find each other through, such as etcd, does not answer.
+    CoordinationUnreachable,
+    /// A compiled engine file was built by another release of its library, or for another GPU.
+    EngineFileUnfit,
+    /// A model was not loaded within the time its server allows.
+    LoadTimedOut,
+    /// The loop that answers requests failed: the server had come up.
+    ServingFailed,
 
     // Memory.
     /// GPU memory ran out while serving or starting.

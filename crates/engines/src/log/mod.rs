@@ -9,6 +9,7 @@ mod calendar;
 mod catalogue;
 mod cuda;
 mod dumps;
+mod dynamo_start;
 mod figures;
 mod forms;
 mod found;

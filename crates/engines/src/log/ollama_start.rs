@@ -46,13 +46,18 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "time=2025-03-06T06:24:22.000Z level=ERROR source=sched.go:456 msg=\"error loading llama server\" error=\"llama runner process has terminated: exit status 2\"",
         "time=2025-05-22T10:00:01.000Z level=INFO source=server.go:431 msg=\"starting llama server\" cmd=\"/usr/bin/ollama runner --ctx-size 8192\"",
     ),
+    row(ModelFiles, "digest mismatch, file must be downloaded again").from(
+        Wording::Code("ollama/ollama:server/images.go"),
+        "Error: digest mismatch, file must be downloaded again: want sha256:1a64, got sha256:5eef",
+        "verifying sha256 digest",
+    ),
     // With a dash: no progress for OLLAMA_LOAD_TIMEOUT. With a colon the client went away first.
-    row(WorkerSilent, "timed out waiting for llama runner to start - ").until("0.24.0").from(
+    row(LoadTimedOut, "timed out waiting for llama runner to start - ").until("0.24.0").from(
         Wording::Code("ollama/ollama:llm/server.go"),
         "time=2025-03-06T06:29:22.000Z level=ERROR source=sched.go:456 msg=\"error loading llama server\" error=\"timed out waiting for llama runner to start - progress 0.00 - \"",
         "time=2025-03-06T06:29:22.000Z level=ERROR source=sched.go:456 msg=\"error loading llama server\" error=\"timed out waiting for llama runner to start: context canceled\"",
     ),
-    row(WorkerSilent, "timed out waiting for llama-server to start - ").since("0.30.0").from(
+    row(LoadTimedOut, "timed out waiting for llama-server to start - ").since("0.30.0").from(
         Wording::Code("ollama/ollama:llm/llama_server.go"),
         "time=2026-06-17T10:05:01.000Z level=ERROR source=sched.go:734 msg=\"error loading llama server\" error=\"timed out waiting for llama-server to start - \"",
         "time=2026-06-17T10:05:01.000Z level=ERROR source=sched.go:734 msg=\"error loading llama server\" error=\"timed out waiting for llama-server to start: context canceled\"",

@@ -191,6 +191,8 @@ fn is_fatal(meaning: Meaning) -> bool {
             | EnvironmentBroken
             | ForkedCuda
             | GpuEcc
+            | CoordinationUnreachable
+            | EngineFileUnfit
             | GpuOutOfMemory
             | WarmupOutOfMemory
             | NoRoomForKv

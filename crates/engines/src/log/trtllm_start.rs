@@ -11,6 +11,11 @@ const WORKER: Wording = Wording::Code("NVIDIA/TensorRT-LLM:tensorrt_llm/executor
 const CREATOR: Wording =
     Wording::Code("NVIDIA/TensorRT-LLM:tensorrt_llm/_torch/pyexecutor/py_executor_creator.py");
 
+const EXECUTOR: Wording =
+    Wording::Code("NVIDIA/TensorRT-LLM:cpp/tensorrt_llm/batch_manager/trtGptModelInflightBatching.cpp");
+/// Not public: the words as its documentation and its users give them.
+const TENSORRT: Wording = Wording::Library("libnvinfer.so.10");
+
 const STEP: &str = "[01/16/2026-06:20:17] [TRT-LLM] [RANK 0] [I] iter = 5559, host_step_time = 62.5ms, num_scheduled_requests: 5";
 const LIMITS: &str =
     "[02/14/2025-09:38:53] [TRT-LLM] [I] max_seq_len=131072, max_num_requests=2048, max_num_tokens=8192";
@@ -75,6 +80,32 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "[TensorRT-LLM][INFO] KV cache block reuse is disabled",
     ),
     // A step failed: the requests in it end with an error, and the server goes on if CUDA does.
+    row(ServingFailed, "Encountered an error in forward").with(" function: ").from(
+        EXECUTOR,
+        "[TensorRT-LLM][ERROR] Encountered an error in forwardAsync function: [TensorRT-LLM][ERROR] CUDA runtime error in ::cudaMallocAsync(ptr, n, mMemPool->getPool(), mCudaStream->get()): out of memory",
+        STEP,
+    ),
+    row(LoraRank, "low_rank must be smaller than mMaxLowRank").from(
+        Wording::Code("NVIDIA/TensorRT-LLM:cpp/tensorrt_llm/kernels/lora/lora.cpp"),
+        "[TensorRT-LLM][ERROR] Assertion failed: Invalid low_rank (1024). low_rank must be smaller than mMaxLowRank (64) (/src/tensorrt_llm/runtime/loraUtils.cpp:120)",
+        STEP,
+    ),
+    // ---- Engine files. They hold for the release of TensorRT and the card they were built with.
+    row(EngineFileUnfit, "The engine plan file is not compatible with this version of TensorRT").from(
+        TENSORRT,
+        "[TensorRT-LLM][ERROR] 6: The engine plan file is not compatible with this version of TensorRT, expecting library version 9.2.0.5 got 9.3.0.1, please rebuild.",
+        BANNER,
+    ),
+    row(EngineFileUnfit, "Serialization assertion stdVersionRead == ").from(
+        TENSORRT,
+        "[TensorRT-LLM][ERROR] 1: [stdArchiveReader.cpp::StdArchiveReader::32] Error Code 1: Serialization (Serialization assertion stdVersionRead == kSERIALIZATION_VERSION failed.Version tag does not match. Note: Current Version: 226, Serialized Engine Version: 228)",
+        BANNER,
+    ),
+    row(EngineFileUnfit, "The engine plan file is generated on an incompatible device").from(
+        TENSORRT,
+        "[TensorRT-LLM][ERROR] 6: The engine plan file is generated on an incompatible device, expecting compute 8.6 got compute 8.0, please rebuild.",
+        BANNER,
+    ),
     row(CrashDump, "Encountered an error in forward function: ").from(
         Wording::Code("NVIDIA/TensorRT-LLM:tensorrt_llm/_torch/pyexecutor/py_executor.py"),
         "[01/16/2026-06:20:17] [TRT-LLM] [RANK 0] [E] Encountered an error in forward function: CUDA error: an illegal memory access was encountered",

@@ -41,6 +41,11 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "(APIServer pid=1515) ERROR 11-15 07:12:13 [async_llm.py:704] vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace (above) for the root cause.",
         REFUSES,
     ),
+    row(ServingFailed, "AsyncLLM output_handler failed").since("0.8.5").from(
+        Wording::Code("vllm-project/vllm:vllm/v1/engine/async_llm.py"),
+        "(APIServer pid=1515) ERROR 11-15 07:12:13 [async_llm.py:704] AsyncLLM output_handler failed.",
+        "(APIServer pid=1515) INFO 11-15 07:12:13 [async_llm.py:120] Using default chat sampling params",
+    ),
     row(EngineDied, "AsyncLLM output_handler failed").since("0.8.5").from(
         Wording::Recording("h200/vllm-h200-killed/server.log"),
         "(APIServer pid=1515) ERROR 11-15 07:12:13 [async_llm.py:704] AsyncLLM output_handler failed.",

@@ -59,6 +59,11 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "(EngineCore pid=9) ERROR 08-17 02:47:32 [base_worker.py:1260] NIXL transfer failure: transfer_failed | Context: {'remote_engine_id': 'a'}",
         "(APIServer pid=9) INFO 08-17 02:47:32 [metrics.py:103] KV Transfer metrics: Num successful transfers=64, Avg xfer time (ms)=38.7",
     ),
+    row(KvTransferFailed, "nixlBackendError: ").from(
+        Wording::Code("ai-dynamo/nixl:src/bindings/python/nixl_bindings.cpp"),
+        "nixl._bindings.nixlBackendError: NIXL_ERR_BACKEND",
+        "(EngineCore pid=9) INFO 08-17 02:47:32 [nixl_connector.py:70] NIXL is available",
+    ),
     row(KvTransferFailed, "Error processing Mooncake xfer request: ").since("0.12.0").from(
         MOONCAKE,
         "(EngineCore pid=9) ERROR 08-17 02:47:32 [mooncake_connector.py:1484] Error processing Mooncake xfer request: timed out",

@@ -161,6 +161,11 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "  Value error, Total number of attention heads (9) must be divisible by tensor parallel size (2).",
         RANKS,
     ),
+    row(ParallelismUnfit, " is not divisible by ").with("AssertionError: ").from(
+        Wording::Code("vllm-project/vllm:vllm/distributed/utils.py"),
+        "AssertionError: 151851 is not divisible by 2",
+        RANKS,
+    ),
     row(ParallelismUnfit, "is larger than the number of available GPUs (").with("World size").from(
         PARALLEL,
         "  Value error, World size (8) is larger than the number of available GPUs (4) in this node.",

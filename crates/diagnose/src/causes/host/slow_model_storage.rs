@@ -136,6 +136,11 @@ fn from_log(e: &Evidence<'_>) -> Option<Loading> {
         let fact = told(event, says, Quantity::new(rate, Unit::BytesPerSecond));
         return Some(Loading { took: Some(took), fact, slow });
     }
+    if let Some(line) = log.of_running(Meaning::LoadTimedOut).filter(|line| log.ready_after(line).is_none()) {
+        let says = format!("the model was not read within the time allowed: {:?}", line.excerpt);
+        let fact = Fact { says, value: None, limit: None, signal: None, source: line.source() };
+        return Some(Loading { took: None, fact, slow: true });
+    }
     let shard = log.first(Meaning::ShardsSlow)?;
     let each = seconds_a_file(&shard.excerpt)?;
     let says = format!("one file of the checkpoint takes {each}");

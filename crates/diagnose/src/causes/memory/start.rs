@@ -35,6 +35,8 @@ pub(super) fn has_served(e: &Evidence<'_>, line: &LogEvent) -> bool {
     let ran = || log.signal(Signal::RequestsRunning).is_some_and(|s| s.known().any(|(_, n)| n > 0.0));
     let thrown = log.root().filter(|root| root.starts_since == line.starts_since);
     let in_the_loop = thrown.is_some_and(|root| root.starting == Some(false));
+    let serving = |l: &LogEvent| l.meaning == Meaning::ServingFailed && l.starts_since == line.starts_since;
+    let in_the_loop = in_the_loop || log.events.iter().any(serving);
     // Answers and figures of a log are those of its last process.
     !e.busy().is_empty() || in_the_loop || (!line.is_earlier() && (answered || ran()))
 }

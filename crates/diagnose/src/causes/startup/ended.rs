@@ -36,6 +36,8 @@ const REASONS: &[Meaning] = &[
     Meaning::EnvironmentBroken,
     Meaning::ForkedCuda,
     Meaning::GpuEcc,
+    Meaning::CoordinationUnreachable,
+    Meaning::EngineFileUnfit,
     // Causes of other classes that end starts, too.
     Meaning::NoRoomForKv,
     Meaning::MemoryTaken,
@@ -59,7 +61,18 @@ const GENERAL: &[Meaning] = &[
 ];
 
 /// What the cause says for itself if its line is not the one that ended the start.
-const ECHO: f64 = 0.4;
+pub(super) const ECHO: f64 = 0.4;
+
+/// How long a line can still end a start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Until {
+    /// The server says that it is ready.
+    Ready,
+    /// It answers its first request.
+    Answers,
+    /// Whatever it has served.
+    Forever,
+}
 
 /// The line of a cause that ended a start, if there is one.
 pub(super) struct Ended<'a> {
@@ -72,17 +85,23 @@ pub(super) struct Ended<'a> {
 }
 
 impl<'a> Ended<'a> {
-    /// A start ended by one of these lines. A server that came up after it, or answers, refutes that.
+    /// A start ended by one of these lines. A server that came up before or after it, or answers, refutes that.
     pub(super) fn by(e: &Evidence<'a>, meanings: &[Meaning]) -> Self {
-        Self::find(e, meanings, false)
+        Self::find(e, meanings, Until::Ready)
+    }
+
+    /// A start ended by one of these lines, which may stand behind the word of being ready: servers say that before they bind
+    /// their port.
+    pub(super) fn until_it_answers(e: &Evidence<'a>, meanings: &[Meaning]) -> Self {
+        Self::find(e, meanings, Until::Answers)
     }
 
     /// A start, or a server that ran, ended by one of these lines.
     pub(super) fn at_any_time(e: &Evidence<'a>, meanings: &[Meaning]) -> Self {
-        Self::find(e, meanings, true)
+        Self::find(e, meanings, Until::Forever)
     }
 
-    fn find(e: &Evidence<'a>, meanings: &[Meaning], at_any_time: bool) -> Self {
+    fn find(e: &Evidence<'a>, meanings: &[Meaning], until: Until) -> Self {
         let log = &e.observed.log;
         let of_now = || log.events.iter().filter(|l| stops_starts(e, l));
         let own = |l: &&LogEvent| meanings.contains(&l.meaning);
@@ -99,9 +118,10 @@ impl<'a> Ended<'a> {
             let reason = REASONS.contains(&l.meaning) && (first || GENERAL.contains(&line.meaning));
             !own(l) && (reason || sent)
         });
-        let had_come_up = had_come_up(e, line);
+        let ready = had_come_up(e, line);
+        let had_come_up = ready.filter(|_| until != Until::Answers || !log.answers.is_empty());
         let ran = had_come_up.is_some();
-        let over = came_up(e, line).or(had_come_up.filter(|_| !at_any_time));
+        let over = came_up(e, line).or(had_come_up.filter(|_| until != Until::Forever));
         let by = line.writer.as_ref().map_or(String::new(), |writer| format!(" ({writer})"));
         let test = match over {
             Some(fact) => Test::Fails(fact),
@@ -218,8 +238,16 @@ mod tests {
     #[test]
     fn a_server_that_came_up_was_not_stopped() {
         assert_eq!(outcome("port-in-use", &format!("{PORT}{READY}")), Outcome::RuledOut);
-        assert_eq!(outcome("port-in-use", &format!("{READY}{PORT}")), Outcome::RuledOut);
         assert_eq!(outcome("port-in-use", READY), Outcome::CannotTell);
+        let hub = |log: &str| outcome("model-hub-auth", log);
+        assert_eq!(hub(&format!("{READY}{GATED}")), Outcome::RuledOut);
+    }
+
+    #[test]
+    fn uvicorn_says_that_it_is_ready_before_it_binds_its_port() {
+        assert_eq!(outcome("port-in-use", &format!("{READY}{PORT}")), Outcome::Confirmed);
+        let answered = "INFO:     10.0.0.1:1 - \"POST /v1/chat/completions HTTP/1.1\" 200 OK\n";
+        assert_eq!(outcome("port-in-use", &format!("{READY}{answered}{PORT}")), Outcome::RuledOut);
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! The server was killed for lack of host memory.
 
-use intriage_engines::{Engine, Meaning};
+use intriage_case::{Fact, Source};
+use intriage_engines::{Engine, Meaning, Thrown};
 
 use super::ECHOES;
-use super::ended::Ended;
+use super::ended::{ECHO, Ended};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
 use crate::symptoms::Aspect;
-use crate::weighing::Judgement;
+use crate::weighing::{Judgement, Test};
 
 pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "host-oom-kill",
@@ -58,6 +59,27 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 
 fn judge(e: &Evidence<'_>) -> Judgement {
     let ended = Ended::at_any_time(e, &[Meaning::HostKilled, Meaning::OomKilled, Meaning::ExitedKilled]);
-    let w = ended.weigh(CAUSE.explains);
+    let failed = failed_before(e, &ended);
+    let mut w = ended.weigh(if failed.is_some() { &[] } else { CAUSE.explains });
+    if let Some(error) = failed {
+        let says = format!("the server had failed before: {:?}", error.says());
+        let fact = Fact {
+            says,
+            value: None,
+            limit: None,
+            signal: None,
+            source: Source::Log { file: error.file.clone(), line: error.told_line },
+        };
+        w = w.supports(Test::Fails(fact)).at_most_likely(ECHO);
+    }
     ended.conclude(w, "it was killed from outside with signal 9, as the kernel does for lack of host memory")
+}
+
+/// The exception that ended the server before somebody sent signal 9, where only the signal is told: engines kill what is left
+/// of their processes once one has failed.
+fn failed_before<'a>(e: &Evidence<'a>, ended: &Ended<'a>) -> Option<&'a Thrown> {
+    let line = ended.line().filter(|line| line.meaning != Meaning::OomKilled)?;
+    let root = e.observed.log.root()?;
+    (root.starts_since == line.starts_since && root.file == line.file && root.told_line < line.line)
+        .then_some(root)
 }

@@ -4,11 +4,13 @@ mod attention_backend_unsupported;
 mod bad_launch_argument;
 mod collective_init_failure;
 mod context_window_exceeds_model;
+mod coordination_service_unreachable;
 mod cpu_instruction_set;
 mod disk_full;
 mod driver_cuda_mismatch;
 mod dtype_unsupported_on_gpu;
 mod ended;
+mod engine_file_incompatible;
 mod gpu_architecture_unsupported;
 mod gpu_fabric_not_ready;
 mod gpu_not_visible;
@@ -55,6 +57,7 @@ pub(super) const CAUSES: &[&Cause] = &[
     &model_hub_auth::CAUSE,
     &model_hub_unreachable::CAUSE,
     &model_files_damaged::CAUSE,
+    &engine_file_incompatible::CAUSE,
     &lora_rank_limit::CAUSE,
     &port_in_use::CAUSE,
     &disk_full::CAUSE,
@@ -63,6 +66,7 @@ pub(super) const CAUSES: &[&Cause] = &[
     &context_window_exceeds_model::CAUSE,
     &parallelism_does_not_fit::CAUSE,
     &collective_init_failure::CAUSE,
+    &coordination_service_unreachable::CAUSE,
     &pod_not_started::CAUSE,
     &probe_kills_loading_server::CAUSE,
     &host_oom_kill::CAUSE,

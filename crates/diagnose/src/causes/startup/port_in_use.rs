@@ -54,7 +54,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 };
 
 fn judge(e: &Evidence<'_>) -> Judgement {
-    let ended = Ended::by(e, &[Meaning::PortInUse]);
+    let ended = Ended::until_it_answers(e, &[Meaning::PortInUse]);
     let w = ended.weigh(CAUSE.explains);
     ended.conclude(w, "another process listens on the port")
 }

@@ -113,6 +113,16 @@ const LINES: &[(&str, &str, &str)] = &[
         "NCCL INFO Channel 00 : 1[1] -> 0[0] via SHM/direct/direct\n",
     ),
     (
+        "coordination-service-unreachable",
+        "Error: Unable to create lease. Check etcd server status at http://localhost:2379\n",
+        "INFO dynamo_runtime::distributed: etcd lease created\n",
+    ),
+    (
+        "engine-file-incompatible",
+        "[TensorRT-LLM][ERROR] 6: The engine plan file is not compatible with this version of TensorRT, expecting library version 9.2.0.5 got 9.3.0.1, please rebuild.\n",
+        "[TensorRT-LLM][INFO] Engine version 0.9.0 found in the config file\n",
+    ),
+    (
         "probe-kills-loading-server",
         "  Normal   Killing    2m    kubelet  Container vllm failed liveness probe, will be restarted\n",
         "  Warning  Unhealthy  3m (x4 over 5m)  kubelet  Readiness probe failed: HTTP probe failed with statuscode: 503\n",
