@@ -92,6 +92,7 @@ thresholds! {
     Quiet "quiet" 0.25 Ratio "share of the window at its end without any traffic that is worth a note" "own";
     BudgetFull "budget_full" 0.75 Ratio "mean tokens per step over the budget: steps are filled by prompts; the last piece of each prompt leaves some room" "vLLM scheduler source; 0.8 to 1 in the simulated engine";
     HeavyStep "heavy_step" 256.0 Tokens "from about here a step is compute-bound on datacentre cards, so its prompt tokens cost time" "ridge points of 150 to 400 tokens";
+    HeavyStepCpu "heavy_step_cpu" 16.0 Tokens "from about here a step is compute-bound on a CPU, so a fuller batch brings little" "own; twelve streams took three times as long a token as one on two cores";
     OverDeclared "over_declared" 4.0 Ratio "median output limit over median output" "own";
     LongPrompt "long_prompt" 256.0 Tokens "a prompt worth caching: many blocks of any engine" "own";
     SharedHit "shared_hit" 0.1 Ratio "below this share of reusable prompt a low hit rate is normal" "own";

@@ -19,6 +19,10 @@ pub(crate) fn verdict(e: &Evidence<'_>, symptoms: &Symptoms, held: &[Held], othe
     if let Some(why) = too_short(e).filter(|_| !gone) {
         return without_cause(Status::CannotTell, why);
     }
+    let says_why = |h: &Held| h.cause.hurts.contains(&Aspect::Availability);
+    if let Some(why) = why_not_judged(e).filter(|_| never_came_up(e) && !held.iter().any(says_why)) {
+        return without_cause(Status::CannotTell, why);
+    }
     if let Some(first) = held.first().filter(|first| explains_enough(e, symptoms, first)) {
         return finding(symptoms, first, held, others);
     }
@@ -38,6 +42,13 @@ pub(crate) fn verdict(e: &Evidence<'_>, symptoms: &Symptoms, held: &[Held], othe
     }
     let healthy = healthy(e, symptoms);
     Verdict { proven: healthy.proven, ..without_cause(Status::Healthy, healthy.answer) }
+}
+
+/// A log, all there is, ends with an error before the server came up: what would have made it slow is no answer to that.
+fn never_came_up(e: &Evidence<'_>) -> bool {
+    let log = &e.observed.log;
+    let ended = log.of_running(Meaning::StartFailed).is_some() || log.root().is_some();
+    e.observed.times.is_empty() && ended && !log.is_up() && log.answers.is_empty()
 }
 
 /// A cause of a small part that is only likely is no answer while a much larger part has none.

@@ -149,6 +149,25 @@ fn a_port_that_is_taken_behind_the_word_of_being_ready_ends_the_start() {
 }
 
 #[test]
+fn a_server_that_loads_on_request_can_fail_to_load_once_it_is_up() {
+    let unknown = "llama_model_load: error loading model: error loading model architecture: unknown model architecture: 'mllama'\nllama_model_load_from_file_impl: failed to load model\n";
+    let asked =
+        "[GIN] 2026/09/15 - 20:12:02 | 200 |    62.118ms |       127.0.0.1 | POST     \"/api/show\"\n";
+    names("model-architecture-unknown", &[("Ollama", format!("{OLLAMA}{asked}{unknown}"))]);
+}
+
+#[test]
+fn what_would_have_made_it_slow_is_no_answer_to_a_start_that_failed() {
+    let slow = "(APIServer pid=1) WARNING 11-15 02:26:25 [config.py:1198] mxfp4 quantization is not fully optimized yet. The speed can be slower than non-quantized models.\n";
+    let failed = format!(
+        "{CORE}EngineCore failed to start.\n{CORE}Traceback (most recent call last):\n{CORE}  File \"/usr/lib/python3/dist-packages/vllm/model_executor/models/m.py\", line 77, in __init__\n{CORE}    raise ValueError(x)\n{CORE}ValueError: foo must be a multiple of 8\n"
+    );
+    let verdict = judge(&format!("{START}{slow}{failed}")).verdict;
+    assert_eq!(verdict.primary.cause, None, "{}", verdict.answer);
+    assert!(verdict.answer.contains("foo must be a multiple of 8"), "{}", verdict.answer);
+}
+
+#[test]
 fn a_model_that_is_not_read_in_time_lies_on_slow_storage() {
     let late = "time=2025-03-06T06:29:22.000Z level=ERROR source=sched.go:456 msg=\"error loading llama server\" error=\"timed out waiting for llama runner to start - progress 0.00 - \"\n";
     names("slow-model-storage", &[("Ollama", format!("{OLLAMA}{late}"))]);
@@ -220,18 +239,25 @@ fn what_makes_it_slow_is_told_by_its_lines() {
     let nixl = "(EngineCore_DP0 pid=2) ERROR 11-15 02:47:32 [base_worker.py:1260] NIXL transfer failure: transfer_failed | Context: {'remote_engine_id': 'a'}\n";
     names("kv-transfer-failure", &[("NIXL", served(nixl))]);
     let retracts = "[2025-06-01 10:52:15] KV cache pool is full. Retract requests. #retracted_reqs: 3, #new_token_ratio: 0.41 -> 0.62\n[2025-06-01 10:52:16] Decode batch, #running-req: 20, #token: 1880, token usage: 0.94, cuda graph: True, gen throughput (token/s): 210.10, #queue-req: 5\n";
+    let drafts = "INFO 02-11 14:50:38 [metrics.py:477] Speculative metrics: Draft acceptance rate: 0.121, System efficiency: 0.139, Number of speculative tokens: 10, Number of accepted tokens: 509, Number of draft tokens: 4210, Number of emitted tokens: 640.\n";
+    names("speculation-ineffective", &[("vLLM up to 0.10", served(&drafts.repeat(4)))]);
     names("preemption-thrash", &[("SGLang", format!("{SGLANG}{}", retracts.repeat(6)))]);
 }
 
 #[test]
 fn harmless_logs_raise_no_alarm() {
     let silent = "(EngineCore_DP0 pid=2) INFO 11-15 02:27:00 [shm_broadcast.py:466] No available shared memory broadcast block found in 60 seconds.\n";
+    let late = "warning: no usable GPU found, --gpu-layers option will be ignored\n";
+    let layers = "load_tensors: offloaded 37/37 layers to GPU\n";
+    let idle = "[2025-06-01 10:05:00] DetokenizerManager watchdog timeout (self.watchdog_timeout=300, self.soft=True)\n";
     let stops = "(APIServer pid=1) INFO 11-15 02:46:30 [launcher.py:254] [shutdown] API server: shutdown triggered\nINFO:     Shutting down\n";
     for (name, log) in [
         ("at work", served(&statistics(&[(39, 0, 900.0, 68.9); 6]))),
         ("idle", served(&statistics(&[(0, 0, 0.0, 0.0); 6]))),
         ("one silent minute of a load", format!("{START}{silent}{READY}{}", answers("200 OK", 3))),
         ("stopped", served(stops)),
+        ("a GPU found after the warning", format!("{late}{LLAMA}{layers}{LISTENS}")),
+        ("a detokenizer with nothing to do", format!("{SGLANG}{}", idle.repeat(2))),
     ] {
         let verdict = judge(&log).verdict;
         assert_eq!(verdict.status, Status::Healthy, "{name}: {}", verdict.answer);

@@ -29,6 +29,8 @@ pub enum Behaviour {
     AllocatesPoolAsked,
     /// A quantization method named by hand keeps its plain kernel where a fast one exists.
     KeepsNamedKernel,
+    /// A model is loaded when the first request for it comes: a server that is up can still fail to load one.
+    LoadsOnRequest,
 }
 
 struct Row {
@@ -120,6 +122,11 @@ const ROWS: &[Row] = &[
         Engine::Vllm,
         Behaviour::KeepsNamedKernel,
         "--quantization awq keeps the plain kernel; without the flag vLLM takes awq_marlin where the GPU has it",
+    ),
+    row(
+        Engine::Ollama,
+        Behaviour::LoadsOnRequest,
+        "Ollama loads a model when the first request for it comes",
     ),
 ];
 

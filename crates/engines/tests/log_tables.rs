@@ -149,6 +149,7 @@ fn recordings_of_running_servers_hold_no_line_that_ends_a_start() {
                 GpuEcc,
                 CoordinationUnreachable,
                 EngineFileUnfit,
+                KernelBuild,
                 LoadTimedOut,
             ] {
                 assert!(readings.first(ends).is_none(), "{}: {:?}", path.display(), readings.first(ends));

@@ -21,7 +21,7 @@ mod routing;
 mod shared;
 mod startup;
 
-pub(crate) use decode::room_for_requests;
+pub(crate) use decode::worthwhile_batch;
 pub(crate) use hardware::{busy_clocks, machine_notes};
 pub(crate) use host::stopped_by_quota;
 pub(crate) use network::silent_hops;

@@ -255,9 +255,15 @@ pub(super) fn at_sequence_cap(e: &Evidence<'_>) -> Test {
         mean,
     );
     fact.limit = Some(Quantity::new(cap.value, Unit::Requests));
-    // Slots that fall free together are refilled a step later: a small cap reads lower in between.
-    let at_cap =
-        running.share_at(&scrapes, |r| r >= cap.value).is_some_and(|s| s.get() >= e.limit(Limit::Mostly));
+    // Slots that fall free are refilled a step later: a small cap reads lower in between.
+    let in_most = |least: f64, share: Limit| {
+        running.share_at(&scrapes, |r| r >= least).is_some_and(|s| s.get() >= e.limit(share))
+    };
+    let one_less = cap.value - 1.0;
+    let pool_has_room = pool(e, &scrapes).is_some_and(|p| p.usage < e.limit(Limit::KvFree));
+    let one_free =
+        pool_has_room && !cap.inferred && one_less > cap.value / 2.0 && in_most(one_less, Limit::Sustained);
+    let at_cap = in_most(cap.value, Limit::Mostly) || one_free;
     Test::when(at_cap || mean >= e.limit(Limit::AtCap) * cap.value, fact)
 }
 

@@ -31,7 +31,9 @@ const SLOWEST: f64 = 0.95;
 /// longer: the fastest tenth has a step's fixed cost in it as well.
 fn held_up_tail(e: &Evidence<'_>) -> Option<HeldUp> {
     let found = compare(e, SLOWEST, Limit::HeldUpTailSample)?;
-    found.told(e.limit(Limit::HeldUpTail).max(found.prompts), e.limit(Limit::HeldUpTailExcess))
+    // Where requests come in clumps all the time, the last of a clump waits for the first.
+    let times = e.limit(Limit::HeldUpTail) * e.timeline.clumping();
+    found.told(times.max(found.prompts), e.limit(Limit::HeldUpTailExcess))
 }
 
 /// Slow first tokens beside the fastest tenth.

@@ -5,7 +5,7 @@ use intriage_engines::Setting;
 
 use super::first_token::harm;
 use super::{Aspect, Harm, Symptom, Yardstick, backlog};
-use crate::causes::{busy_clocks, room_for_requests};
+use crate::causes::{busy_clocks, worthwhile_batch};
 use crate::evidence::Evidence;
 use crate::thresholds::Limit;
 
@@ -46,8 +46,7 @@ pub(super) fn throughput(e: &Evidence<'_>) -> Symptom {
     let Some(running) = e.observed.series(Signal::RequestsRunning, None, None) else {
         return unseen("how many requests run is not shown");
     };
-    // Where no cap is stated: as many as make a step worth its weights.
-    let room = room_for_requests(e).unwrap_or(f64::INFINITY);
+    let room = worthwhile_batch(e);
     let busy: Vec<f64> = e.busy().iter().filter_map(|&i| running.at(i)).collect();
     let mean = running.mean_at(e.busy()).unwrap_or(0.0);
     // A job that replaces every answer by the next request keeps its number; one that runs out of work does not.
@@ -56,7 +55,6 @@ pub(super) fn throughput(e: &Evidence<'_>) -> Symptom {
         .filter(|r| (**r - mean).abs() <= 1.0_f64.max(e.limit(Limit::FigureDiffers) * mean))
         .count();
     let steady = held as f64 >= e.limit(Limit::Mostly) * busy.len() as f64;
-    let room = room.min(e.limit(Limit::HeavyStep));
     let limit = Ratio(e.limit(Limit::Underbatched));
     let used = Ratio((mean / room).clamp(0.0, 1.0));
     let says = format!("the job keeps {} in flight where about {room:.0} would fit", Requests(mean));

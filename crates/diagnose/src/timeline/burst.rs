@@ -23,6 +23,16 @@ pub(super) struct Burst {
     usual: f64,
 }
 
+/// How much arrivals clump: the standard deviation of twice their root, which is one for requests that come by chance,
+/// whatever their rate, and more where they come in clumps all the time. From the middle, so that a single burst does not count.
+pub(super) fn spread(arrivals: impl Iterator<Item = f64>) -> f64 {
+    const NORMAL: f64 = 1.4826;
+    let roots: Vec<f64> = arrivals.map(|came| 2.0 * came.max(0.0).sqrt()).collect();
+    let Some(middle) = median(roots.clone()) else { return 1.0 };
+    let away = median(roots.into_iter().map(|root| (root - middle).abs()).collect());
+    away.map_or(1.0, |away| (NORMAL * away).max(1.0))
+}
+
 impl Load<'_, '_> {
     pub(super) fn bursts(&self) -> Vec<Burst> {
         let (first, end) = (self.active.0, self.drain);
@@ -93,16 +103,9 @@ impl Load<'_, '_> {
             || slower >= self.e.limit(Limit::BurstWait) * longer.max(1.0)
     }
 
-    /// Standard deviation of twice the root of arrivals: one for requests that come by chance, whatever their rate, and more
-    /// where they come in clumps all the time. From the middle, so that a burst does not count.
     fn spread(&self) -> f64 {
-        const NORMAL: f64 = 1.4826;
         let seconds = median(self.all.iter().map(|i| i.seconds).collect()).unwrap_or(1.0);
-        let rates = self.rates[self.active.0..self.drain].iter().flatten();
-        let roots: Vec<f64> = rates.map(|rate| 2.0 * (rate * seconds).sqrt()).collect();
-        let Some(middle) = median(roots.clone()) else { return 1.0 };
-        let away = median(roots.into_iter().map(|root| (root - middle).abs()).collect());
-        away.map_or(1.0, |away| (NORMAL * away).max(1.0))
+        spread(self.rates[self.active.0..self.drain].iter().flatten().map(|rate| rate * seconds))
     }
 
     /// Whether as many came behind it as before: where about as many go on coming, to the end or beyond it, the load has

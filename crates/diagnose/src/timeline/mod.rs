@@ -80,6 +80,12 @@ impl Timeline {
         self.events.iter().filter(move |event| event.kind == kind)
     }
 
+    /// How much arrivals clump all through the load: 1 where they come by chance.
+    pub(crate) fn clumping(&self) -> f64 {
+        let load = self.intervals.iter().filter(|i| i.is_active());
+        burst::spread(load.filter_map(|i| i.arrivals))
+    }
+
     /// Stretches without a token although requests were in the engine.
     pub(crate) fn standstills(&self) -> impl Iterator<Item = &Event> {
         self.of_kind(EventKind::Standstill)

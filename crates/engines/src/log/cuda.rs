@@ -23,6 +23,11 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "RuntimeError: [TM][ERROR] CUDA runtime error: API call is not supported in the installed CUDA driver",
         LAUNCH,
     ),
+    row(DriverTooOld, "requirement error: unsatisfied condition: cuda").from(
+        Wording::Code("NVIDIA/libnvidia-container:src/cli/configure.c"),
+        "nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.8, please update your driver to a newer version, or use an earlier cuda container: unknown.",
+        LAUNCH,
+    ),
     row(DriverTooOld, "unsupported display driver / cuda driver combination").from(
         RUNTIME,
         "RuntimeError: Unexpected error from cudaGetDeviceCount(). Error 803: system has unsupported display driver / cuda driver combination",

@@ -63,6 +63,38 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "ImportError: /opt/vllm/_C.abi3.so: undefined symbol: _ZN3c104cuda9SetDeviceEab",
         READS,
     ),
+    // The driver's own library: it comes with the driver, not with an environment.
+    row(NoGpu, "libcuda.so.1: cannot open shared object file").from(
+        Wording::Code("bminor/glibc:elf/dl-load.c"),
+        "ImportError: libcuda.so.1: cannot open shared object file: No such file or directory",
+        "OSError: libcudart.so.12: cannot open shared object file: No such file or directory",
+    ),
+    // ---- Compilers that kernels are built with at start.
+    row(KernelBuild, "Failed to find C compiler. Please specify via CC").from(
+        Wording::Code("triton-lang/triton:python/triton/runtime/build.py"),
+        "RuntimeError: Failed to find C compiler. Please specify via CC environment variable or set triton.knobs.build.impl.",
+        READS,
+    ),
+    row(KernelBuild, "Ninja is required to load C++ extensions").from(
+        Wording::Code("pytorch/pytorch:torch/utils/cpp_extension.py"),
+        "RuntimeError: Ninja is required to load C++ extensions (pip install ninja to get it)",
+        READS,
+    ),
+    row(KernelBuild, "No such file or directory: 'ninja'").from(
+        ERRNO,
+        "FileNotFoundError: [Errno 2] No such file or directory: 'ninja'",
+        READS,
+    ),
+    row(KernelBuild, "fatal error: Python.h: No such file or directory").from(
+        Wording::Code("gcc-mirror/gcc:libcpp/files.cc"),
+        "/tmp/tmpq8y1k2zz/cuda_utils.c:5:10: fatal error: Python.h: No such file or directory",
+        READS,
+    ),
+    row(KernelBuild, "No such file or directory: '").with("/bin/nvcc'").from(
+        ERRNO,
+        "FileNotFoundError: [Errno 2] No such file or directory: '/usr/local/cuda/bin/nvcc'",
+        READS,
+    ),
     row(EnvironmentBroken, "cannot open shared object file").without("Ignore import error").from(
         Wording::Code("bminor/glibc:elf/dl-load.c"),
         "OSError: libcudart.so.12: cannot open shared object file: No such file or directory",

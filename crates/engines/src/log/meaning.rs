@@ -104,6 +104,8 @@ pub enum Meaning {
     CoordinationUnreachable,
     /// A compiled engine file was built by another release of its library, or for another GPU.
     EngineFileUnfit,
+    /// A kernel could not be compiled: a compiler, its headers or a build tool is missing.
+    KernelBuild,
     /// A model was not loaded within the time its server allows.
     LoadTimedOut,
     /// The loop that answers requests failed: the server had come up.

@@ -108,6 +108,16 @@ pub(super) const PERIODIC: &[Periodic] = &[
         example: "(APIServer pid=9) INFO 11-15 02:47:32 [metrics.py:120] SpecDecoding metrics: Mean acceptance length: 1.10, Accepted throughput: 0.40 tokens/s, Drafted throughput: 15.80 tokens/s, Accepted: 4 tokens, Drafted: 158 tokens, Per-position acceptance rate: 0.098, 0.000, 0.000, 0.000, Avg Draft acceptance rate: 2.5%",
     },
     Periodic {
+        text: "Speculative metrics: ",
+        without: "",
+        log: VLLM,
+        engine_behind: "",
+        fields: &[gauge("Draft acceptance rate: ", SpecAcceptRatio)],
+        range: VersionRange { since: "0.5.1", until: "0.10.2" },
+        source: Wording::Code("vllm-project/vllm:vllm/engine/metrics.py"),
+        example: "INFO 02-11 14:50:38 [metrics.py:477] Speculative metrics: Draft acceptance rate: 0.121, System efficiency: 0.139, Number of speculative tokens: 10, Number of accepted tokens: 509, Number of draft tokens: 4210, Number of emitted tokens: 640.",
+    },
+    Periodic {
         text: "iteration elapsed time: ",
         without: "",
         log: VLLM,

@@ -76,6 +76,11 @@ impl LogEvent {
         self.is_beside(other) && (self.place, self.in_order.last) > (other.place, other.in_order.first)
     }
 
+    /// Whether it is told by the same line as another one.
+    pub fn is_at(&self, other: &Self) -> bool {
+        self.file == other.file && self.line == other.line
+    }
+
     /// Whether its first line stands behind another one's, in the same file or a later one of the same log.
     pub fn begins_after(&self, other: &Self) -> bool {
         self.is_beside(other) && (self.place, self.in_order.first) > (other.place, other.in_order.first)
@@ -101,6 +106,25 @@ impl LogEvent {
             (self.message, self.excerpt, self.told_line) = (later.message, later.excerpt, later.told_line);
             self.writer = later.writer;
         }
+    }
+
+    /// Layers on the GPU and layers of the model, where the line tells both: Ollama's `layers.model=63 layers.offload=49`,
+    /// llama.cpp's `offloaded 49/63 layers to GPU`, and how threads quote them.
+    pub fn layers_on_gpu(&self) -> Option<(u32, u32)> {
+        let text = &self.excerpt;
+        let behind = |mark| text.split_once(mark).map(|(_, rest)| rest);
+        let (there, all) = if let Some(rest) = behind("layers.offload=") {
+            match behind("layers.model=") {
+                Some(all) => (rest, all),
+                None => rest.split_once(" of ")?,
+            }
+        } else if let Some(rest) = behind("offloaded ").filter(|rest| rest.contains('/')) {
+            rest.split_once('/')?
+        } else {
+            text.split_once(" layers offloaded")?.0.rsplit(' ').next()?.split_once('/')?
+        };
+        let whole = |text: &str| text.split_whitespace().next()?.parse().ok();
+        Some((whole(there)?, whole(all)?))
     }
 
     /// As a fact's source.

@@ -82,11 +82,11 @@ pub(super) const SIGNATURES: &[Signature] = &[
     ),
 
     // ---- Hangs. "Watchdog timeout (self.watchdog_timeout=300)" up to 0.5.6, with the name before it since 0.5.7. A soft
-    // one only writes stacks; it hangs all the same.
-    row(WatchdogFired, "(self.watchdog_timeout=").since("0.3.5").from(
+    // one only writes stacks; it hangs all the same, but for a detokenizer, which is silent where nobody asks anything.
+    row(WatchdogFired, "(self.watchdog_timeout=").without("DetokenizerManager").since("0.3.5").from(
         WATCHDOG,
         "[2026-02-01 12:05:00 TP0] Scheduler watchdog timeout (self.watchdog_timeout=300, self.soft=False)",
-        ARGS,
+        "[2026-02-01 12:05:00] DetokenizerManager watchdog timeout (self.watchdog_timeout=300, self.soft=True)",
     ),
     row(WorkerSilent, "Weights are not ready after waiting ").from(
         HTTP,
@@ -161,6 +161,11 @@ pub(super) const SIGNATURES: &[Signature] = &[
         Wording::Code("sgl-project/sglang:python/sglang/srt/layers/quantization/__init__.py"),
         "ValueError: Invalid quantization method: hqq. Available methods: ['fp8', 'awq', 'gptq']",
         WEIGHTS,
+    ),
+    row(AttentionUnsupported, "failed to dispatch head_dim ").from(
+        Wording::Code("flashinfer-ai/flashinfer:include/flashinfer/utils.cuh"),
+        "Exception: Capture cuda graph failed: failed to dispatch head_dim 96",
+        ARGS,
     ),
     row(AttentionUnsupported, "FlashAttention v3 Backend requires ").from(
         ATTENTION,

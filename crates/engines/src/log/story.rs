@@ -193,6 +193,7 @@ fn is_fatal(meaning: Meaning) -> bool {
             | GpuEcc
             | CoordinationUnreachable
             | EngineFileUnfit
+            | KernelBuild
             | GpuOutOfMemory
             | WarmupOutOfMemory
             | NoRoomForKv

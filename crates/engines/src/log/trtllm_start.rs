@@ -90,6 +90,16 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "[TensorRT-LLM][ERROR] Assertion failed: Invalid low_rank (1024). low_rank must be smaller than mMaxLowRank (64) (/src/tensorrt_llm/runtime/loraUtils.cpp:120)",
         STEP,
     ),
+    row(ParallelismUnfit, "mpiSize == tp * pp").from(
+        Wording::Code("NVIDIA/TensorRT-LLM:cpp/tensorrt_llm/runtime/worldConfig.cpp"),
+        "[TensorRT-LLM][ERROR] Assertion failed: mpiSize == tp * pp (/src/cpp/tensorrt_llm/runtime/worldConfig.cpp:80)",
+        BANNER,
+    ),
+    row(NoRoomForKv, "must be large enough to process at least 1 sequence to completion").from(
+        Wording::Code("NVIDIA/TensorRT-LLM:cpp/tensorrt_llm/batch_manager/kvCacheManager.cpp"),
+        "[TensorRT-LLM][ERROR] Assertion failed: maxTokensInPagedKvCache (693) must be large enough to process at least 1 sequence to completion (i.e. must be larger than beam_width (1) * tokensPerBlock (64) * maxBlocksPerSeq (32))",
+        BANNER,
+    ),
     // ---- Engine files. They hold for the release of TensorRT and the card they were built with.
     row(EngineFileUnfit, "The engine plan file is not compatible with this version of TensorRT").from(
         TENSORRT,

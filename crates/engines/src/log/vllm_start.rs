@@ -161,6 +161,16 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "  Value error, Total number of attention heads (9) must be divisible by tensor parallel size (2).",
         RANKS,
     ),
+    row(AttentionUnsupported, "Sinks are only supported in FlashAttention").from(
+        Wording::Code("vllm-project/vllm:vllm/v1/attention/backends/flash_attn.py"),
+        "AssertionError: Sinks are only supported in FlashAttention 3",
+        "(EngineCore pid=9) INFO 08-06 22:10:34 [cuda.py:323] Using Flash Attention backend on V1 engine.",
+    ),
+    row(ParallelismUnfit, "size_k must divisible by BLOCK_SIZE_K").from(
+        Wording::Incident("vllm-project/vllm#17604"),
+        "RuntimeError: size_k must divisible by BLOCK_SIZE_K",
+        RANKS,
+    ),
     row(ParallelismUnfit, " is not divisible by ").with("AssertionError: ").from(
         Wording::Code("vllm-project/vllm:vllm/distributed/utils.py"),
         "AssertionError: 151851 is not divisible by 2",

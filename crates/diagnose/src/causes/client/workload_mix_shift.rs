@@ -41,7 +41,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     },
     remedies: &[
         Remedy::any(
-            "plan capacity for the new lengths and rate (intriage plan --case FILE), send long requests to replicas of their own, cap the output per route",
+            "plan capacity for the new lengths and rate (intriage plan --from FILE), send long requests to replicas of their own, cap the output per route",
             "hardware, or cut answers",
         ),
         Remedy::any("set objectives and alerts for the new mix", "none"),

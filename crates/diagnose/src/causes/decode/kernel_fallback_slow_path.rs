@@ -133,21 +133,7 @@ fn slow_path(e: &Evidence<'_>) -> Option<String> {
 /// Fewer layers on the GPU than the model has: the rest computes on the CPU.
 fn partly_on_cpu<'a>(e: &Evidence<'a>) -> Option<(&'a LogEvent, String)> {
     let event = e.observed.log.first(Meaning::LayersOffloaded)?;
-    let text = &event.excerpt;
-    let behind = |mark| text.split_once(mark).map(|(_, rest)| rest);
-    // Ollama's `layers.model=63 layers.offload=49`, llama.cpp's `offloaded 49/63 layers to GPU`, and how threads quote them.
-    let (there, all) = if let Some(rest) = behind("layers.offload=") {
-        match behind("layers.model=") {
-            Some(all) => (rest, all),
-            None => rest.split_once(" of ")?,
-        }
-    } else if let Some(rest) = behind("offloaded ").filter(|rest| rest.contains('/')) {
-        rest.split_once('/')?
-    } else {
-        text.split_once(" layers offloaded")?.0.rsplit(' ').next()?.split_once('/')?
-    };
-    let whole = |text: &str| text.split_whitespace().next()?.parse::<u32>().ok();
-    let (there, all) = (whole(there)?, whole(all)?);
+    let (there, all) = event.layers_on_gpu()?;
     (there < all)
         .then(|| (event, format!("{there} of {all} layers are on the GPU, the rest computes on the CPU")))
 }

@@ -18,7 +18,7 @@ mod underbatched_low_throughput;
 pub(super) use card::card_waits;
 pub(super) use pace::pace_impact;
 pub(super) use roof::step_is_far_above_floor;
-pub(crate) use underbatched_low_throughput::room_for_requests;
+pub(crate) use underbatched_low_throughput::worthwhile_batch;
 
 use super::Cause;
 

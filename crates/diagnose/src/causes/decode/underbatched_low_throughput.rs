@@ -73,7 +73,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         ))
         .at_most_likely(0.6);
     let running = e.mean_busy(Signal::RequestsRunning).unwrap_or(0.0);
-    let room = room_for_requests(e).unwrap_or(e.limit(Limit::HeavyStep)).min(e.limit(Limit::HeavyStep));
+    let room = worthwhile_batch(e);
     let unused = Ratio((1.0 - running / room).clamp(0.0, 1.0));
     let says = format!(
         "the job keeps {} in flight where about {room:.0} would fit, and nobody waits",
@@ -109,14 +109,20 @@ fn batch_is_empty(e: &Evidence<'_>) -> Test {
     let Some(running) = e.mean_busy(Signal::RequestsRunning) else {
         return unknown(e, Signal::RequestsRunning);
     };
-    // Where no cap is stated: as many as make a step worth its weights.
-    let room = room_for_requests(e).unwrap_or(e.limit(Limit::HeavyStep)).min(e.limit(Limit::HeavyStep));
+    let room = worthwhile_batch(e);
     let says = format!("{} running on average, room for about {room:.0}", Requests(running));
     Test::when(running <= e.limit(Limit::Underbatched) * room, e.fact(Signal::RequestsRunning, says, running))
 }
 
+/// As many requests as fit, and no more than make a step worth its weights: a fuller batch is only longer.
+pub(crate) fn worthwhile_batch(e: &Evidence<'_>) -> f64 {
+    let on_cpu = e.observed.config.text(Setting::Device) == Some("cpu");
+    let heavy = e.limit(if on_cpu { Limit::HeavyStepCpu } else { Limit::HeavyStep });
+    room_for_requests(e).unwrap_or(heavy).min(heavy)
+}
+
 /// How many requests fit: the sequence cap, or fewer where the pool cannot hold so many contexts.
-pub(crate) fn room_for_requests(e: &Evidence<'_>) -> Option<f64> {
+fn room_for_requests(e: &Evidence<'_>) -> Option<f64> {
     let cap = sequence_cap(e)?.value;
     let context = e
         .mean(Signal::TokensPromptEach)

@@ -1,7 +1,7 @@
 //! Which line ended a start: what every cause of this class asks.
 
 use intriage_case::{Fact, Ratio, Source};
-use intriage_engines::{LogEvent, Meaning};
+use intriage_engines::{Behaviour, LogEvent, Meaning};
 
 use crate::causes::shared::told_by_log;
 use crate::diagnosis::{Impact, ImpactOn};
@@ -38,6 +38,7 @@ const REASONS: &[Meaning] = &[
     Meaning::GpuEcc,
     Meaning::CoordinationUnreachable,
     Meaning::EngineFileUnfit,
+    Meaning::KernelBuild,
     // Causes of other classes that end starts, too.
     Meaning::NoRoomForKv,
     Meaning::MemoryTaken,
@@ -61,7 +62,7 @@ const GENERAL: &[Meaning] = &[
 ];
 
 /// What the cause says for itself if its line is not the one that ended the start.
-pub(super) const ECHO: f64 = 0.4;
+const ECHO: f64 = 0.4;
 
 /// How long a line can still end a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,10 +116,14 @@ impl<'a> Ended<'a> {
             let first = line.begins_after(l);
             // Signal 9 is what a kubelet sends once its probe has failed often enough.
             let sent = line.meaning == Meaning::ExitedKilled && l.meaning == Meaning::ProbeFailed;
-            let reason = REASONS.contains(&l.meaning) && (first || GENERAL.contains(&line.meaning));
+            // A library that cannot be opened is the environment's fault, unless its name says more.
+            let says_more = line.meaning == Meaning::EnvironmentBroken && l.is_at(line);
+            let reason =
+                REASONS.contains(&l.meaning) && (first || says_more || GENERAL.contains(&line.meaning));
             !own(l) && (reason || sent)
         });
-        let ready = had_come_up(e, line);
+        let on_request = e.observed.identity.works_by(Behaviour::LoadsOnRequest).is_some();
+        let ready = had_come_up(e, line).filter(|_| !(on_request && until == Until::Ready));
         let had_come_up = ready.filter(|_| until != Until::Answers || !log.answers.is_empty());
         let ran = had_come_up.is_some();
         let over = came_up(e, line).or(had_come_up.filter(|_| until != Until::Forever));

@@ -1,7 +1,7 @@
 //! The process sees no GPU.
 
 use intriage_case::Ratio;
-use intriage_engines::{Engine, Meaning};
+use intriage_engines::{Engine, LogEvent, Meaning};
 
 use super::ECHOES;
 use super::ended::Ended;
@@ -81,8 +81,17 @@ const MEANT_FOR_A_GPU: f64 = 0.6;
 fn on_the_cpu(e: &Evidence<'_>) -> Option<Judgement> {
     let line = lately(e, Meaning::RunsOnCpu).filter(|_| e.observed.times.is_empty())?;
     let says = "no GPU was found, and the model runs on the CPU".to_owned();
-    let fact = told_by_log(line, format!("the log says {:?}", line.excerpt));
+    // llama.cpp warns before it has loaded what finds its GPUs.
+    let found = |l: &&LogEvent| l.meaning == Meaning::LayersOffloaded && l.is_after(line);
+    let layers =
+        e.observed.log.events.iter().find(found).filter(|l| l.layers_on_gpu().is_some_and(|(n, _)| n > 0));
+    let test = match layers {
+        Some(layers) => {
+            Test::Fails(told_by_log(layers, format!("layers are on a GPU: {:?}", layers.excerpt)))
+        }
+        None => Test::Holds(told_by_log(line, format!("the log says {:?}", line.excerpt))),
+    };
     let impact = Impact { on: ImpactOn::Tpot, share: Ratio(0.5), time: None, says: says.clone() };
-    let w = Weighing::new().requires(Test::Holds(fact)).at_most_likely(MEANT_FOR_A_GPU);
+    let w = Weighing::new().requires(test).at_most_likely(MEANT_FOR_A_GPU);
     Some(w.conclude(says, impact))
 }

@@ -4,7 +4,7 @@ use intriage_case::{Fact, Source};
 use intriage_engines::{Engine, Meaning, Thrown};
 
 use super::ECHOES;
-use super::ended::{ECHO, Ended};
+use super::ended::Ended;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
 use crate::symptoms::Aspect;
@@ -24,7 +24,10 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     confirmed_by: &[
         "the kernel, the container runtime or Ray says that it killed the process for memory, or the process ended with signal 9",
     ],
-    refuted_by: &["the server came up after that line, or answers"],
+    refuted_by: &[
+        "the server came up after that line, or answers",
+        "an exception had ended it before, and nobody but a shell tells of the signal",
+    ],
     look_alikes: &[
         LookAlike { cause: "probe-kills-loading-server", tell: "there the kubelet names a probe" },
         LookAlike { cause: "weights-leave-no-kv", tell: "there the memory of the GPU is short" },
@@ -59,9 +62,8 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 
 fn judge(e: &Evidence<'_>) -> Judgement {
     let ended = Ended::at_any_time(e, &[Meaning::HostKilled, Meaning::OomKilled, Meaning::ExitedKilled]);
-    let failed = failed_before(e, &ended);
-    let mut w = ended.weigh(if failed.is_some() { &[] } else { CAUSE.explains });
-    if let Some(error) = failed {
+    let mut w = ended.weigh(CAUSE.explains);
+    if let Some(error) = failed_before(e, &ended) {
         let says = format!("the server had failed before: {:?}", error.says());
         let fact = Fact {
             says,
@@ -70,7 +72,7 @@ fn judge(e: &Evidence<'_>) -> Judgement {
             signal: None,
             source: Source::Log { file: error.file.clone(), line: error.told_line },
         };
-        w = w.supports(Test::Fails(fact)).at_most_likely(ECHO);
+        w = w.refuted_by(Test::Holds(fact));
     }
     ended.conclude(w, "it was killed from outside with signal 9, as the kernel does for lack of host memory")
 }

@@ -15,6 +15,7 @@ mod gpu_architecture_unsupported;
 mod gpu_fabric_not_ready;
 mod gpu_not_visible;
 mod host_oom_kill;
+mod kernel_compile_failed;
 mod lora_rank_limit;
 mod model_architecture_unknown;
 mod model_files_damaged;
@@ -52,6 +53,7 @@ pub(super) const CAUSES: &[&Cause] = &[
     &quantization_unsupported_on_gpu::CAUSE,
     &attention_backend_unsupported::CAUSE,
     &cpu_instruction_set::CAUSE,
+    &kernel_compile_failed::CAUSE,
     &shared_memory_too_small::CAUSE,
     &model_architecture_unknown::CAUSE,
     &model_hub_auth::CAUSE,

@@ -113,6 +113,11 @@ const LINES: &[(&str, &str, &str)] = &[
         "NCCL INFO Channel 00 : 1[1] -> 0[0] via SHM/direct/direct\n",
     ),
     (
+        "kernel-compile-failed",
+        "RuntimeError: Failed to find C compiler. Please specify via CC environment variable.\n",
+        "INFO torch.compile takes 12.1 s in total\n",
+    ),
+    (
         "coordination-service-unreachable",
         "Error: Unable to create lease. Check etcd server status at http://localhost:2379\n",
         "INFO dynamo_runtime::distributed: etcd lease created\n",
