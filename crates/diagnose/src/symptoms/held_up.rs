@@ -94,7 +94,7 @@ fn told(e: &Evidence<'_>, found: HeldUp, who: &str, each: f64) -> Symptom {
 mod tests {
     use intriage_case::Signal::*;
 
-    use super::held_up;
+    use super::{held_up, held_up_tail};
     use crate::testing::Given;
 
     fn mixed(fast: f64, slow: f64, prompts: &[(f64, f64)]) -> bool {
@@ -104,6 +104,24 @@ mod tests {
             .observed(TokensPromptEach, prompts)
             .finished("stop", 30.0);
         given.with_evidence(|e| held_up(e).is_some())
+    }
+
+    fn slowest(fast: f64, slow: f64, prompts: &[(f64, f64)]) -> bool {
+        let given = Given::vllm("0.32.0")
+            .gauge(RequestsRunning, 2.0)
+            .observed(LatencyTtft, &[(fast, 180.0), (slow, 20.0)])
+            .observed(TokensPromptEach, prompts)
+            .finished("stop", 200.0);
+        given.with_evidence(|e| held_up_tail(e).is_some())
+    }
+
+    #[test]
+    fn one_in_twenty_that_takes_many_times_as_long_as_its_prompt_explains_is_held_up() {
+        let alike = [(300.0, 200.0)];
+        assert!(slowest(0.03, 0.9, &alike));
+        assert!(!slowest(0.3, 0.9, &alike), "three times is within what a busy server may take");
+        assert!(!slowest(0.003, 0.09, &alike), "nobody notices 90 ms");
+        assert!(!slowest(0.03, 0.9, &[(300.0, 180.0), (15_000.0, 20.0)]), "prompts fifty times as long");
     }
 
     #[test]

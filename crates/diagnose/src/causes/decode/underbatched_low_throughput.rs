@@ -170,6 +170,12 @@ mod tests {
     }
 
     #[test]
+    fn a_dozen_in_flight_fill_a_cpu() {
+        let j = starved().flags("--max-num-seqs 128 --device cpu").gauge(RequestsRunning, 12.0).judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::RuledOut, "{j:#?}");
+    }
+
+    #[test]
     fn a_queue_is_the_look_alike() {
         assert_eq!(starved().gauge(RequestsWaiting, 40.0).judge(&CAUSE).outcome, Outcome::RuledOut);
     }
