@@ -75,6 +75,11 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "RuntimeError: Failed to find C compiler. Please specify via CC environment variable or set triton.knobs.build.impl.",
         READS,
     ),
+    row(KernelBuild, "No working C++ compiler found in ").from(
+        Wording::Code("pytorch/pytorch:torch/_inductor/exc.py"),
+        "torch._inductor.exc.InductorError: InvalidCxxCompiler: No working C++ compiler found in torch._inductor.config.cpp.cxx: (None, '/no/such/g++')",
+        READS,
+    ),
     row(KernelBuild, "Ninja is required to load C++ extensions").from(
         Wording::Code("pytorch/pytorch:torch/utils/cpp_extension.py"),
         "RuntimeError: Ninja is required to load C++ extensions (pip install ninja to get it)",
