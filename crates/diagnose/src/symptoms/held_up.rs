@@ -82,7 +82,7 @@ fn queue_holds_up(e: &Evidence<'_>) -> bool {
 
 fn told(e: &Evidence<'_>, found: HeldUp, who: &str, each: f64) -> Symptom {
     let says = format!(
-        "{who} of the first tokens took {} or longer, a tenth of them {} at most, and the lengths of their prompts do not explain it",
+        "{who} of the first tokens took about {} or longer, a tenth of them about {} at most, and the lengths of their prompts do not explain it",
         found.slow, found.fastest
     );
     Symptom::new(Aspect::Prefill, Harm::Hurts, Yardstick::CalmPart, says)

@@ -24,7 +24,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         LAUNCH,
     ),
     row(DriverTooOld, "requirement error: unsatisfied condition: cuda").from(
-        Wording::Code("NVIDIA/libnvidia-container:src/cli/configure.c"),
+        Wording::Incident("vllm-project/vllm#5635"),
         "nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.8, please update your driver to a newer version, or use an earlier cuda container: unknown.",
         LAUNCH,
     ),

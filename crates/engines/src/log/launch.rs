@@ -95,11 +95,6 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "/tmp/tmpq8y1k2zz/cuda_utils.c:5:10: fatal error: Python.h: No such file or directory",
         READS,
     ),
-    row(KernelBuild, "No such file or directory: '").with("/bin/nvcc'").from(
-        ERRNO,
-        "FileNotFoundError: [Errno 2] No such file or directory: '/usr/local/cuda/bin/nvcc'",
-        READS,
-    ),
     row(EnvironmentBroken, "cannot open shared object file").without("Ignore import error").from(
         Wording::Code("bminor/glibc:elf/dl-load.c"),
         "OSError: libcudart.so.12: cannot open shared object file: No such file or directory",

@@ -163,7 +163,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         WEIGHTS,
     ),
     row(AttentionUnsupported, "failed to dispatch head_dim ").from(
-        Wording::Code("flashinfer-ai/flashinfer:include/flashinfer/utils.cuh"),
+        Wording::Incident("sgl-project/sglang#1751"),
         "Exception: Capture cuda graph failed: failed to dispatch head_dim 96",
         ARGS,
     ),
