@@ -2,7 +2,7 @@
 
     judge.py --intriage BIN --set DIR > first-look.tsv
 
-DIR/NN/server.log is a log as somebody pasted it, DIR/NN/truth.json says where it is from and what its cause was: {"id", "engine",
+DIR/NN/server.log is a log as somebody pasted it, DIR/NN/cmdline.txt the command line where one was given, DIR/NN/truth.json says where it is from and what its cause was: {"id", "engine",
 "engine_recognisable", "family", "cause", "also_acceptable" (others that are as true), "decidable"}. The logs stay outside the repository.
 """
 
@@ -31,7 +31,8 @@ def verdict(binary, log):
 def judge(binary, folder):
     """One row."""
     truth = json.loads((folder / "truth.json").read_text())
-    status, named, confidence, engine = verdict(binary, folder / "server.log")
+    told = folder if (folder / "cmdline.txt").exists() else folder / "server.log"
+    status, named, confidence, engine = verdict(binary, told)
     accepted = {truth["cause"], *truth.get("also_acceptable", ())}
     right = named is None and status != "finding" if truth["family"] == "harmless" else named in accepted
     return truth, (truth["id"], truth["engine"], truth["family"], truth["decidable"], truth["cause"], status, named, confidence, engine, right)

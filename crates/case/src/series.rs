@@ -75,6 +75,11 @@ impl Series {
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     }
 
+    /// Largest value over the scrapes in `at` that have one.
+    pub fn max_at(&self, at: &[usize]) -> Option<f64> {
+        at.iter().filter_map(|&i| self.at(i)).reduce(f64::max)
+    }
+
     /// Share of the scrapes in `at` (those with a value) where `test` holds.
     pub fn share_at(&self, at: &[usize], test: impl Fn(f64) -> bool) -> Option<Ratio> {
         let values: Vec<f64> = at.iter().filter_map(|&i| self.at(i)).collect();

@@ -125,8 +125,8 @@ pub(crate) struct Others<'a> {
 }
 
 impl Others<'_> {
-    /// Those that come nearest to explaining what hurts, with what each lacks: of the worst aspect first, and there those that
-    /// lack least.
+    /// Those that come nearest to explaining what hurts, with what each lacks: what holds and is not seen to hurt before what
+    /// nobody could judge, and of that the causes of the worst aspect first, those that lack least.
     fn nearest(&self, symptoms: &Symptoms, most: usize) -> Vec<Candidate> {
         let mut hurting: Vec<&Symptom> = symptoms.hurting().collect();
         hurting.sort_by(|a, b| b.weight().total_cmp(&a.weight()));
@@ -134,16 +134,16 @@ impl Others<'_> {
             let hurts = find(id)?.hurts;
             hurting.iter().position(|s| hurts.contains(&s.aspect))
         };
+        let holds = |h: &Held| {
+            let lacks = format!("{}, but what it explains does not hurt", h.judgement.says);
+            (0, 0, Candidate { cause: h.cause.id.into(), lacks })
+        };
         let lacks = |u: &Unjudged| {
             let candidate = Candidate { cause: u.cause.clone(), lacks: u.missing.first()?.clone() };
-            Some((place(&u.cause)?, u.missing.len(), candidate))
+            Some((1 + place(&u.cause)?, u.missing.len(), candidate))
         };
-        let unfelt = |h: &Held| {
-            let lacks = format!("{}, but what it explains does not hurt", h.judgement.says);
-            (hurting.len(), 0, Candidate { cause: h.cause.id.into(), lacks })
-        };
-        let mut near: Vec<(usize, usize, Candidate)> = self.cannot_tell.iter().filter_map(lacks).collect();
-        near.extend(self.unfelt.iter().map(unfelt));
+        let mut near: Vec<(usize, usize, Candidate)> = self.unfelt.iter().map(holds).collect();
+        near.extend(self.cannot_tell.iter().filter_map(lacks));
         near.sort_by_key(|(place, missing, _)| (*place, *missing));
         near.into_iter().map(|(.., candidate)| candidate).take(most).collect()
     }

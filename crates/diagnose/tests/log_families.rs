@@ -174,6 +174,58 @@ fn a_model_that_is_not_read_in_time_lies_on_slow_storage() {
 }
 
 #[test]
+fn kernels_that_cannot_be_built_end_a_start() {
+    let failed = |error: &str| {
+        format!("{START}{CORE}EngineCore failed to start.\n{CORE}Traceback (most recent call last):\n{CORE}{error}\n")
+    };
+    names(
+        "kernel-compile-failed",
+        &[
+            ("no nvcc", failed("RuntimeError: Could not find nvcc and default cuda_home='/usr/local/cuda' doesn't exist")),
+            ("ninja", failed("RuntimeError: Ninja build failed. Ninja output:")),
+            ("an old nvcc", failed("nvcc fatal   : Unknown option '-static-global-template-stub=false'")),
+        ],
+    );
+    names(
+        "quantization-unsupported-on-gpu",
+        &[("scheme", failed("RuntimeError: ('Quantization scheme is not supported for ', 'the current GPU. Min capability: 80. ', 'Current capability: 70.')"))],
+    );
+}
+
+#[test]
+fn a_kernel_the_driver_cannot_read_is_the_drivers_fault_at_the_first_request() {
+    let abort = "CUDA error: the provided PTX was compiled with an unsupported toolchain.\n  current device: 0, in function ggml_cuda_compute_forward at ggml-cuda.cu:2791\nserver.service: Main process exited, code=dumped, status=6/ABRT\n";
+    names("driver-cuda-mismatch", &[("llama.cpp", format!("{LLAMA}{LISTENS}{abort}"))]);
+}
+
+#[test]
+fn health_checks_that_fail_while_prompts_are_read_are_no_hang() {
+    let mut log = SGLANG.to_owned();
+    for i in 0..24 {
+        let _ = writeln!(
+            log,
+            "[2025-06-01 10:{:02}:{:02} TP0] Prefill batch, #new-seq: 1, #new-token: 8192, #cached-token: 0, token usage: 0.{:02}, #running-req: 8, #queue-req: {}",
+            10 + i / 6,
+            i % 6 * 10,
+            30 + i,
+            20 + i
+        );
+        if i % 4 == 3 {
+            let _ = writeln!(
+                log,
+                "[2025-06-01 10:{:02}:{:02}] Health check failed. Server couldn't get a response from detokenizer for last 20 seconds.",
+                10 + i / 6,
+                i % 6 * 10 + 1
+            );
+        }
+    }
+    let verdict = judge(&log).verdict;
+    assert_ne!(verdict.primary.cause.as_deref(), Some("engine-stalled-not-admitting"), "{}", verdict.answer);
+    let stands = log + &"[2025-06-01 10:20:01] Health check failed. Server couldn't get a response from detokenizer for last 20 seconds.\n".repeat(5);
+    names("engine-stalled-not-admitting", &[("minutes later", stands)]);
+}
+
+#[test]
 fn a_hang_is_told_by_silent_workers_watchdogs_and_statistics() {
     let silent = "(EngineCore_DP0 pid=2) INFO 11-15 02:40:49 [shm_broadcast.py:466] No available shared memory broadcast block found in 60 seconds.\n";
     let nccl = "[rank1]:[E203 10:15:10.123456789 ProcessGroupNCCL.cpp:632] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600012 milliseconds before timing out.\nterminate called after throwing an instance of 'c10::DistBackendError'\n  what():  [Rank 1] Watchdog caught collective operation timeout\n";
@@ -211,6 +263,9 @@ fn refusals_are_told_by_their_words_or_their_statuses() {
             ("name", served(&answers("404 Not Found", 4))),
         ],
     );
+    let busy = "[GIN] 2025/05/22 - 10:00:02 | 503 |   42.211191ms |       127.0.0.1 | POST     \"/api/generate\"\n".repeat(8);
+    let full = "{\"error\":\"server busy, please try again.  maximum pending requests exceeded\"}\n";
+    names("overload-shedding", &[("Ollama", format!("{OLLAMA}{busy}{full}"))]);
     for status in ["401 Unauthorized", "404 Not Found"] {
         let answer = judge(&served(&answers(status, 4))).verdict.answer;
         assert!(!answer.contains("window"), "{answer}");
@@ -242,6 +297,10 @@ fn what_makes_it_slow_is_told_by_its_lines() {
     let drafts = "INFO 02-11 14:50:38 [metrics.py:477] Speculative metrics: Draft acceptance rate: 0.121, System efficiency: 0.139, Number of speculative tokens: 10, Number of accepted tokens: 509, Number of draft tokens: 4210, Number of emitted tokens: 640.\n";
     names("speculation-ineffective", &[("vLLM up to 0.10", served(&drafts.repeat(4)))]);
     names("preemption-thrash", &[("SGLang", format!("{SGLANG}{}", retracts.repeat(6)))]);
+    let eager = "[2025-06-01 10:52:16] Decode batch, #running-req: 50, #token: 60000, token usage: 0.14, cuda graph: False, gen throughput (token/s): 251.30, #queue-req: 0\n";
+    names("cuda-graph-miss", &[("SGLang", format!("{SGLANG}{}", eager.repeat(20)))]);
+    let vectors = "time=2025-05-22T10:00:01.000Z level=WARN source=gpu.go:252 msg=\"CPU does not have minimum vector extensions, GPU inference disabled\" required=avx detected=\"no vector extensions\"\ntime=2025-05-22T10:00:01.100Z level=INFO source=types.go:131 msg=\"inference compute\" id=0 library=cpu variant=\"no vector extensions\"\n";
+    names("cpu-instruction-set", &[("Ollama", format!("{OLLAMA}{vectors}"))]);
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub(crate) use decode::worthwhile_batch;
 pub(crate) use hardware::{busy_clocks, machine_notes};
 pub(crate) use host::stopped_by_quota;
 pub(crate) use network::silent_hops;
-pub(crate) use prefill::prefix_caching_is_off;
+pub(crate) use prefill::{cut_into_steps, prefix_caching_is_off};
 pub(crate) use queueing::{lines_show, through_lines};
 pub(crate) use release::unfelt;
 

@@ -1,7 +1,7 @@
 //! Tests several causes make: does anybody wait, is it felt, which limit is reached?
 
 use intriage_case::{
-    Fact, ObjectiveMetric, Quantity, Ratio, Requests, Seconds, Signal, Source, Tokens, Unit,
+    Fact, ObjectiveMetric, Quantity, Ratio, Requests, Seconds, Series, Signal, Source, Tokens, Unit,
 };
 use intriage_engines::{LogEvent, Setting};
 
@@ -47,6 +47,11 @@ pub(super) fn requests_wait(e: &Evidence<'_>) -> Test {
             "no token moved in the window: whether this is a queue or a standstill is open".into(),
         );
     }
+    if mean == 0.0
+        && let Some(queue) = queue_between_looks(e)
+    {
+        return Test::Holds(queue);
+    }
     let says = if mean == 0.0 {
         "nobody waits".to_owned()
     } else {
@@ -60,6 +65,24 @@ pub(super) fn requests_wait(e: &Evidence<'_>) -> Test {
         mean > 0.0 && (few || told || looks >= e.limit(Limit::StretchLooks)),
         e.fact(Signal::RequestsWaiting, says, mean),
     )
+}
+
+/// The engine's own queue times tell of a queue, and every look at the waiting gauge fell between two of them: the gauge then
+/// refutes nothing.
+pub(super) fn queue_between_looks(e: &Evidence<'_>) -> Option<Fact> {
+    let queue = e.account.queue.filter(|q| q.low >= e.limit(Limit::QueueFelt))?;
+    e.waiting_scrapes().is_empty().then(|| {
+        let says = format!("requests wait {} on average, between the looks at the gauge", Seconds(queue.value));
+        e.fact(Signal::LatencyQueue, says, queue.value)
+    })
+}
+
+/// Nobody waits in any look: that refutes a limit, unless the queue lay between the looks.
+pub(super) fn no_request_waits(e: &Evidence<'_>) -> Test {
+    match queue_between_looks(e) {
+        Some(queue) => Test::Unknown(queue.says),
+        None => Test::Fails(e.fact(Signal::RequestsWaiting, "no request waits", 0.0)),
+    }
 }
 
 /// The least queue worth naming: a tenth of a second, or a quarter of the first-token objective.
@@ -157,7 +180,12 @@ pub(super) fn pool_is_full(e: &Evidence<'_>) -> Test {
     let Some(pool) = pool(e, &e.waiting_scrapes()) else {
         return match e.gauge(Signal::KvUsage) {
             None => unknown(e, Signal::KvUsage),
-            Some(_) => Test::Fails(e.fact(Signal::RequestsWaiting, "no request waits", 0.0)),
+            Some(usage) => match (queue_between_looks(e), usage.max_at(e.busy())) {
+                (Some(_), Some(most)) if most < e.limit(Limit::KvFree) => {
+                    Test::Fails(e.fact(Signal::KvUsage, format!("KV pool at most {} full", Ratio(most)), most))
+                }
+                _ => no_request_waits(e),
+            },
         };
     };
     let need = next_prompt(e).or_else(|| half_a_request(e, &e.waiting_scrapes()));
@@ -239,9 +267,7 @@ fn flat_top(e: &Evidence<'_>) -> Option<f64> {
 pub(super) fn at_sequence_cap(e: &Evidence<'_>) -> Test {
     let Some(running) = e.gauge(Signal::RequestsRunning) else { return unknown(e, Signal::RequestsRunning) };
     let scrapes = e.waiting_scrapes();
-    let Some(mean) = running.mean_at(&scrapes) else {
-        return Test::Fails(e.fact(Signal::RequestsWaiting, "no request waits", 0.0));
-    };
+    let Some(mean) = running.mean_at(&scrapes) else { return cap_between_looks(e, &running) };
     let Some(cap) = sequence_cap(e) else {
         return Test::Unknown(format!(
             "the sequence cap of {} is not stated anywhere: give --engine-args or --log",
@@ -265,6 +291,21 @@ pub(super) fn at_sequence_cap(e: &Evidence<'_>) -> Test {
         pool_has_room && !cap.inferred && one_less > cap.value / 2.0 && in_most(one_less, Limit::Sustained);
     let at_cap = in_most(cap.value, Limit::Mostly) || one_free;
     Test::when(at_cap || mean >= e.limit(Limit::AtCap) * cap.value, fact)
+}
+
+/// The cap where no look caught a waiting request: it is reached if the fullest looks come up to it.
+fn cap_between_looks(e: &Evidence<'_>, running: &Series) -> Test {
+    let stated = e.setting(Setting::MaxSequences).zip(running.max_at(e.busy()));
+    let (Some(_), Some((cap, most))) = (queue_between_looks(e), stated) else { return no_request_waits(e) };
+    let says = format!("up to {} running, a cap of {cap:.0}", Requests(most));
+    let fact = e.fact(Signal::RequestsRunning, says, most);
+    if most >= e.limit(Limit::AtCap) * cap {
+        Test::Holds(fact)
+    } else if most < cap / 2.0 {
+        Test::Fails(fact)
+    } else {
+        Test::Unknown(fact.says)
+    }
 }
 
 /// Running stays at a cap somebody stated. A flat top proves nothing here: a full pool makes one too.
@@ -293,9 +334,7 @@ pub(super) fn steps_are_full(e: &Evidence<'_>) -> Test {
     let Some(steps) = e.histogram_where(Signal::TokensPerStep, while_waiting) else {
         return unknown(e, Signal::TokensPerStep);
     };
-    let Some(mean) = steps.mean() else {
-        return Test::Fails(e.fact(Signal::RequestsWaiting, "no request waits", 0.0));
-    };
+    let Some(mean) = steps.mean() else { return no_request_waits(e) };
     let Some(budget) = token_budget(e, mean) else {
         return Test::Unknown(format!(
             "steps carry {}; the token budget of {} is not stated anywhere: give --engine-args or --log",

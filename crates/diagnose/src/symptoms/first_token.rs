@@ -8,7 +8,7 @@ use super::stated::{Stated, in_words, stated};
 use super::steady::longest_wait;
 use super::{Aspect, Harm, Symptom, Yardstick};
 use crate::account::Part;
-use crate::causes::{prefix_caching_is_off, through_lines};
+use crate::causes::{cut_into_steps, prefix_caching_is_off, through_lines};
 use crate::clients::Clients;
 use crate::evidence::Evidence;
 use crate::thresholds::Limit;
@@ -169,7 +169,16 @@ fn prefill(e: &Evidence<'_>) -> Symptom {
             format!("{says}, which a prefix cache would save: prompts are long and alike, and it is off");
         return judged(true, Yardstick::Floor, e.limit(Limit::AvoidablePrefill), says);
     }
-    if let Some(floor) = e.floor.as_ref().ok().and_then(|f| f.prefill) {
+    let floor = e.floor.as_ref().ok().and_then(|f| f.prefill);
+    if let Some(steps) = cut_into_steps(e).filter(|_| large)
+        && steps >= e.limit(Limit::ManySteps)
+        && own >= e.limit(Limit::AvoidablePrefill) + floor.unwrap_or(0.0)
+        && own >= e.limit(Limit::CutOverFloor) * floor.unwrap_or(0.0)
+    {
+        let says = format!("{says}: a prompt is read in {steps:.0} steps that have room for more");
+        return judged(true, Yardstick::Floor, e.limit(Limit::AvoidablePrefill), says);
+    }
+    if let Some(floor) = floor {
         // A prompt shares its steps with everybody's tokens: the one it comes with and the one it waits for.
         let steps = 2.0 * e.account.ordinary_step().unwrap_or(0.0);
         let limit =

@@ -34,7 +34,12 @@ pub(super) fn parts(e: &Evidence<'_>) -> Vec<Symptom> {
     match stated(e, &[ObjectiveMetric::Itl, ObjectiveMetric::Tpot]) {
         Stated::Met(result) => judge(&|x| told(e, x, false, Yardstick::Objective, &in_words(result))),
         Stated::Missed(result) => {
-            judge(&|x| told(e, x, is_large(e, x, &excess), Yardstick::Objective, &in_words(result)))
+            // Where the step alone takes longer than was asked for, all of it counts, however near to the floor it is.
+            let asked = result.asked.map_or(f64::INFINITY, |asked| asked.limit);
+            let step = e.account.step.map_or(itl, |step| step.value);
+            let excess = if step > asked { excesses(e, 0.0) } else { excess };
+            let hurts = |x: &Excess| is_large(e, x, &excess);
+            excess.iter().map(|x| told(e, x, hurts(x), Yardstick::Objective, &in_words(result))).collect()
         }
         Stated::Nothing | Stated::Open => {
             let mut all = match floor {

@@ -17,6 +17,9 @@ use crate::lately::lately;
 use crate::silence::steps_show_in;
 use crate::thresholds::Limit;
 
+/// Longest steps up to this part of a standstill are those of a fast engine.
+const FAST: f64 = 0.1;
+
 /// The standstills of each engine behind the address that counts its steps as they happen.
 pub(super) fn standstills(e: &Evidence<'_>, intervals: &[Interval]) -> Vec<Event> {
     let instances = e.observed.instances();
@@ -134,8 +137,14 @@ impl<'a, 'e> Steps<'a, 'e> {
         let last = self.moved.len() - 1;
         let (seconds, held) = (self.seconds(from, last), self.held(from, last));
         let (start, end) = (self.e.observed.times[from], self.e.observed.times[last]);
-        let usual = self.ordinary_step(from) * self.e.limit(Limit::StallOverStep);
-        let enough = self.e.limit(Limit::UneasySilence).max(usual);
+        let step = self.ordinary_step(from);
+        // Where the longest steps are a small part of it, a silence as long as one that ended is as surely one.
+        let is_fast = held > 0.0 && step > 0.0 && step <= FAST * self.e.limit(Limit::Standstill);
+        let enough = if is_fast {
+            self.e.limit(Limit::Standstill)
+        } else {
+            self.e.limit(Limit::UneasySilence).max(step * self.e.limit(Limit::StallOverStep))
+        };
         if seconds < enough || last - from < 2 || self.never_served(from) {
             return None;
         }

@@ -48,6 +48,12 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "RuntimeError: The NVIDIA driver on your system is too old (found version 12020). Please update your GPU driver",
         LAUNCH,
     ),
+    // The driver's library lacks a function that the runtime looks up: another release, often of the driver that a container is given.
+    row(DriverTooOld, "Error 500: named symbol not found").from(
+        RUNTIME,
+        "RuntimeError: Unexpected error from cudaGetDeviceCount(). Error 500: named symbol not found",
+        LAUNCH,
+    ),
     row(FabricNotReady, "ystem not yet initialized").from(
         RUNTIME,
         "RuntimeError: Unexpected error from cudaGetDeviceCount(). Error 802: system not yet initialized",

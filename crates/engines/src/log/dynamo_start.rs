@@ -17,6 +17,11 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "Error: Unable to create lease. Check etcd server status at http://localhost:2379",
         STARTS,
     ),
+    row(CoordinationUnreachable, "Failed to connect to etcd server").from(
+        Wording::Code("ai-dynamo/dynamo:lib/runtime/src/transports/etcd.rs"),
+        "Error: Failed to connect to etcd server with config ClientOptions { etcd_url: [\"http://dynamo-etcd:2379\"], etcd_connect_options: None, attach_lease: true }",
+        STARTS,
+    ),
     row(CoordinationUnreachable, "Failed to connect to NATS: ").from(
         Wording::Code("ai-dynamo/dynamo:lib/runtime/src/transports/nats.rs"),
         "Error: Failed to connect to NATS: IO error: Connection refused (os error 111)",

@@ -90,6 +90,36 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "FileNotFoundError: [Errno 2] No such file or directory: 'ninja'",
         READS,
     ),
+    row(KernelBuild, "Ninja build failed.").from(
+        Wording::Code("flashinfer-ai/flashinfer:flashinfer/jit/cpp_ext.py"),
+        "RuntimeError: Ninja build failed. Ninja output:",
+        READS,
+    ),
+    row(KernelBuild, "ninja: build stopped: subcommand failed.").from(
+        Wording::Code("ninja-build/ninja:src/build.cc"),
+        "ninja: build stopped: subcommand failed.",
+        "ninja: no work to do.",
+    ),
+    row(KernelBuild, "Could not find nvcc and default ").from(
+        Wording::Code("flashinfer-ai/flashinfer:flashinfer/jit/cpp_ext.py"),
+        "RuntimeError: Could not find nvcc and default cuda_home='/usr/local/cuda' doesn't exist",
+        READS,
+    ),
+    row(KernelBuild, "nvcc fatal   : ").from(
+        Wording::Knowledge("nvcc's own words, quoted in flashinfer-ai/flashinfer#1532"),
+        "nvcc fatal   : Unknown option '-static-global-template-stub=false'",
+        "nvcc warning : incompatible redefinition for option 'compiler-bindir', the last value of this option was used",
+    ),
+    row(KernelBuild, "CUDA_HOME environment variable is not set. ").from(
+        Wording::Code("pytorch/pytorch:torch/utils/cpp_extension.py"),
+        "OSError: CUDA_HOME environment variable is not set. Please set it to your CUDA install root.",
+        READS,
+    ),
+    row(KernelBuild, "Error building extension '").from(
+        Wording::Code("pytorch/pytorch:torch/utils/cpp_extension.py"),
+        "RuntimeError: Error building extension 'fused_moe_90'",
+        READS,
+    ),
     row(KernelBuild, "fatal error: Python.h: No such file or directory").from(
         Wording::Code("gcc-mirror/gcc:libcpp/files.cc"),
         "/tmp/tmpq8y1k2zz/cuda_utils.c:5:10: fatal error: Python.h: No such file or directory",

@@ -116,6 +116,12 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "0.00.031.102 E srv         start: couldn't bind HTTP server socket, hostname: 127.0.0.1, port: 8080",
         "0.00.031.102 I srv         start: binding port with default address family",
     ),
+    // Until 2024, and in what was made of it then.
+    row(PortInUse, "couldn't bind to server socket").from(
+        Wording::Code("ggml-org/llama.cpp:examples/server/server.cpp"),
+        "couldn't bind to server socket: hostname=127.0.0.1 port=8080",
+        "llama server listening at http://127.0.0.1:8080",
+    ),
     row(EnvironmentBroken, "no backends are loaded. hint: use ggml_backend_load()").from(
         Wording::Code("ggml-org/llama.cpp:src/llama.cpp"),
         "llama_model_load_from_file_impl: no backends are loaded. hint: use ggml_backend_load() or ggml_backend_load_all() to load a backend before calling this function",

@@ -86,6 +86,17 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "time=2025-11-15T09:18:18.299Z level=INFO source=types.go:60 msg=\"inference compute\" id=cpu library=cpu compute=\"\" name=cpu description=cpu libdirs=ollama driver=\"\" pci_id=\"\" type=\"\" total=\"12.7 GiB\" available=\"11.5 GiB\"",
         "time=2025-11-15T09:18:18.299Z level=INFO source=types.go:42 msg=\"inference compute\" id=GPU-1 filter_id=\"\" library=CUDA compute=8.6 name=CUDA0 description=\"NVIDIA GeForce RTX 3060\" libdirs=ollama,cuda_v13 driver=13.0 pci_id=0000:01:00.0 type=discrete total=\"12.0 GiB\" available=\"11.5 GiB\"",
     ),
+    // It then leaves the GPU alone as well and goes on with the CPU.
+    row(CpuInstruction, "CPU does not have minimum vector extensions").from(
+        Wording::Code("ollama/ollama:discover/gpu.go"),
+        "time=2024-10-15T09:18:18.193Z level=WARN source=gpu.go:252 msg=\"CPU does not have minimum vector extensions, GPU inference disabled\" required=avx detected=\"no vector extensions\"",
+        "time=2024-10-15T09:18:18.264Z level=INFO source=gpu.go:199 msg=\"looking for compatible GPUs\"",
+    ),
+    row(QueueFull, "maximum pending requests exceeded").from(
+        Wording::Code("ollama/ollama:server/sched.go"),
+        "{\"error\":\"server busy, please try again.  maximum pending requests exceeded\"}",
+        "time=2025-05-22T10:00:01.000Z level=INFO source=server.go:601 msg=\"llama runner started in 1.51 seconds\"",
+    ),
     row(DriverTooOld, "msg=\"NVIDIA driver too old\"").since("0.30.0").from(
         Wording::Code("ollama/ollama:discover/cuda_compat.go"),
         "time=2026-06-17T10:00:01.000Z level=WARN source=cuda_compat.go:65 msg=\"NVIDIA driver too old\" device=\"NVIDIA GeForce GTX 1080\" compute=6.1 driver=535 required_driver=\"550 or newer\"",

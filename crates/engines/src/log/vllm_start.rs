@@ -63,6 +63,11 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "ValueError: The quantization method fp8 is not supported for the current GPU. Minimum capability: 80. Current capability: 75.",
         "Your GPU does not have native support for FP8 computation but",
     ),
+    row(QuantizationUnsupported, "Quantization scheme is not supported for").from(
+        Wording::Code("vllm-project/vllm:vllm/model_executor/layers/quantization/compressed_tensors/compressed_tensors.py"),
+        "RuntimeError: Quantization scheme is not supported for the current GPU. Min capability: 80. Current capability: 70.",
+        "INFO 11-15 02:27:54 [compressed_tensors_wNa16.py:95] Using MarlinLinearKernel for CompressedTensorsWNA16",
+    ),
     row(QuantizationUnsupported, "quantization is currently not supported in").from(
         Wording::Code("vllm-project/vllm:vllm/platforms/interface.py"),
         "ValueError: awq_marlin quantization is currently not supported in rocm.",

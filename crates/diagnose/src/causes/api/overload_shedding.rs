@@ -1,12 +1,12 @@
 //! The server refuses work on purpose because a limit is reached.
 
 use intriage_case::{Fact, Quantity, Ratio, Requests, Signal, Source, Unit};
-use intriage_engines::{Engine, Setting};
+use intriage_engines::{Engine, Meaning, Setting};
 
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
-use crate::lately::death;
+use crate::lately::{death, lately};
 use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
@@ -133,6 +133,10 @@ fn refused(e: &Evidence<'_>) -> Option<Refused> {
     let none_failed = !keys.is_empty() && e.answered(|status| status >= 400) == 0.0;
     if exact || none_failed {
         return Some(Refused { count: e.answered(sheds), source: metric(Signal::HttpResponses) });
+    }
+    if let Some(line) = lately(e, Meaning::QueueFull).filter(|_| e.observed.times.is_empty()) {
+        let answered = e.observed.log.answers.iter().filter(|(status, _)| sheds(**status)).map(|(_, n)| *n as f64);
+        return Some(Refused { count: answered.sum::<f64>().max(f64::from(line.count)), source: line.source() });
     }
     let answers = &e.observed.log.answers;
     let count = answers.iter().filter(|(status, _)| sheds(**status)).map(|(_, n)| *n as f64).sum();

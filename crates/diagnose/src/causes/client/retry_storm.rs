@@ -195,7 +195,8 @@ mod tests {
     fn unique_demand_is_the_look_alike_and_repeats_at_an_empty_server_do_no_harm() {
         let unique = full(4).each_client(|_, r| r.attempt = Some(1));
         assert_eq!(unique.judge(&CAUSE).outcome, Outcome::RuledOut);
-        assert_eq!(full(4).gauge(RequestsWaiting, 0.0).judge(&CAUSE).outcome, Outcome::RuledOut);
+        let empty = full(4).gauge(RequestsWaiting, 0.0).observed(LatencyQueue, &[(0.001, 500.0)]);
+        assert_eq!(empty.judge(&CAUSE).outcome, Outcome::RuledOut);
     }
 
     /// Nobody counts tries; the queue grows and so many are given up while completions change from half to half.

@@ -46,6 +46,9 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 };
 
 fn judge(e: &Evidence<'_>) -> Judgement {
+    if let Some(judgement) = by_lines(e) {
+        return judgement;
+    }
     let busy = e.observed.gpu.busy_share();
     let itl = e.account.itl.unwrap_or(0.0);
     let waits = busy.map_or(e.limit(Limit::GraphsSave), |b| 1.0 - b.get());
@@ -73,6 +76,25 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         says: format!("about {} per request, {share} of its life", Seconds(lost)),
     };
     w.conclude(says, impact)
+}
+
+/// The engine's own lines say of each batch whether it ran inside a graph: all there is where nobody scraped the server.
+fn by_lines(e: &Evidence<'_>) -> Option<Judgement> {
+    let log = &e.observed.log;
+    let inside = log.signal(Signal::ComputeGraphNow).filter(|_| e.observed.times.is_empty())?;
+    let known: Vec<f64> = inside.known().map(|(_, inside)| inside).collect();
+    let without = known.iter().filter(|inside| **inside == 0.0).count();
+    let share = Ratio::of(without as f64, known.len() as f64)?;
+    if (without as f64) < e.limit(Limit::GraphLines) || share.get() < e.limit(Limit::Mostly) {
+        return None;
+    }
+    let says = format!("{share} of the {} batches in the log were decoded without CUDA graphs", known.len());
+    let saved = Ratio(e.limit(Limit::GraphsSave));
+    let impact =
+        Impact { on: ImpactOn::Tpot, share: saved, time: None, says: format!("about {saved} of a token's time") };
+    let fact = e.derived(says.clone(), share, "decode lines of the log");
+    let w = Weighing::new().requires(Test::Holds(fact)).explains(CAUSE.explains);
+    Some(w.at_most_likely(0.65).conclude(says, impact))
 }
 
 fn graphs_are_missed(e: &Evidence<'_>) -> Test {

@@ -11,6 +11,7 @@ use crate::causes::shared::{pool_is_full, queue_impact, requests_wait, unknown};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::lately::death;
 use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
@@ -165,7 +166,7 @@ fn judge_refused_start(e: &Evidence<'_>) -> Judgement {
             .requires(Test::Fails(plain_fact("the server had started when GPU memory ran out", "server log")))
             .conclude("", down),
         // Nobody asked the server: its log tells the size of the pool before the first user comes.
-        None if e.observed.failed.is_empty() => judge_before_traffic(e, w),
+        None if e.observed.failed.is_empty() && death(e).is_none() => judge_before_traffic(e, w),
         None => w
             .requires(Test::Unknown(
                 "the server does not answer and no log line tells why: give --log".into(),
@@ -335,7 +336,8 @@ mod tests {
 
     #[test]
     fn a_small_pool_nobody_waits_for_hurts_nobody() {
-        assert_eq!(tight().gauge(RequestsWaiting, 0.0).judge(&CAUSE).outcome, Outcome::RuledOut);
+        let calm = tight().gauge(RequestsWaiting, 0.0).observed(LatencyQueue, &[(0.001, 500.0)]);
+        assert_eq!(calm.judge(&CAUSE).outcome, Outcome::RuledOut);
     }
 
     #[test]
@@ -445,6 +447,7 @@ mod tests {
     fn an_old_refusal_in_the_log_of_a_serving_engine_is_history() {
         let j = tight()
             .gauge(RequestsWaiting, 0.0)
+            .observed(LatencyQueue, &[(0.001, 500.0)])
             .log("ValueError: No available memory for the cache blocks.\n")
             .judge(&CAUSE);
         assert_eq!(j.outcome, Outcome::RuledOut);

@@ -76,9 +76,19 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .supports(card_is_the_limit(e))
         .explains(effects(e))
         .at_most_likely(0.55);
-    let prompt = Tokens(e.mean(Signal::TokensPromptEach).unwrap_or(0.0));
-    let says =
-        format!("the first token waits {} for a prompt of about {prompt} to be computed", Seconds(prefill));
+    let mean = e.mean(Signal::TokensPromptEach).unwrap_or(0.0);
+    let says = match few_are_long(e).filter(|_| mean < e.limit(Limit::CostlyPrompt)) {
+        Some(long) => format!(
+            "one prompt in twenty has {} or more, the usual one {}: its first token waits until they are computed",
+            Tokens(long.low),
+            Tokens(long.usual)
+        ),
+        None => format!(
+            "the first token waits {} for a prompt of about {} to be computed",
+            Seconds(prefill),
+            Tokens(mean)
+        ),
+    };
     let share = e.account.share_of_life(prefill);
     let impact = Impact {
         on: ImpactOn::Ttft,
@@ -97,8 +107,28 @@ fn prompts_are_costly(e: &Evidence<'_>) -> Test {
     let Some(mean) = e.mean(Signal::TokensUncachedEach).or_else(|| e.mean(Signal::TokensPromptEach)) else {
         return unknown(e, Signal::TokensPromptEach);
     };
+    if let Some(long) = few_are_long(e).filter(|_| mean < e.limit(Limit::CostlyPrompt)) {
+        let says = format!("one prompt in twenty has {} or more", Tokens(long.low));
+        return Test::Holds(e.fact(Signal::TokensPromptEach, says, long.low));
+    }
     let says = format!("{} of a prompt are computed on average", Tokens(mean));
     Test::when(mean >= e.limit(Limit::CostlyPrompt), e.fact(Signal::TokensPromptEach, says, mean))
+}
+
+/// A few prompts that are far longer than the rest, in tokens.
+struct FewLong {
+    /// At least this long is one in twenty.
+    low: f64,
+    /// The middle one.
+    usual: f64,
+}
+
+/// One prompt in twenty is costly and many times as long as the usual one.
+fn few_are_long(e: &Evidence<'_>) -> Option<FewLong> {
+    let prompts = e.histogram(Signal::TokensPromptEach)?;
+    let (low, usual) = (prompts.quantile(0.95)?.low, prompts.quantile(0.5)?.estimate);
+    (low >= e.limit(Limit::CostlyPrompt) && low >= e.limit(Limit::LongestPrompt) * usual)
+        .then_some(FewLong { low, usual })
 }
 
 /// Where ordinary prompts are long, the tokens of others stutter because of them.

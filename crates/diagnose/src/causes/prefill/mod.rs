@@ -6,6 +6,7 @@ mod long_prompt_compute_bound;
 mod prefill_chunk_budget_too_small;
 mod prefix_cache_ineffective;
 
+pub(crate) use prefill_chunk_budget_too_small::cut_into_steps;
 pub(crate) use prefix_cache_ineffective::is_switched_off as prefix_caching_is_off;
 
 use super::Cause;

@@ -167,6 +167,14 @@ fn impact(e: &Evidence<'_>) -> Impact {
     }
 }
 
+/// How many steps an average prompt is cut into by a small budget on a GPU whose steps have room for more; `None` where they
+/// have none, or where that cannot be told.
+pub(crate) fn cut_into_steps(e: &Evidence<'_>) -> Option<f64> {
+    let steps = steps(e)?;
+    let tests = [runs_on_gpu(e), budget_is_small(e), steps_explain_it(e, Some(&steps)), pace_is_even(e)];
+    tests.iter().all(|test| matches!(test, Test::Holds(_))).then_some(steps.count)
+}
+
 /// The arithmetic of chunking, with this case's means.
 struct Steps {
     prompt: f64,
@@ -308,6 +316,21 @@ mod tests {
             .observed(TokensPromptEach, &[(8000.0, 400.0)])
             .observed(TokensOutputEach, &[(200.0, 400.0)])
             .finished("stop", 400.0)
+    }
+
+    #[test]
+    fn steps_that_have_room_for_more_hurt_without_an_objective() {
+        // 20 steps of 15 ms where computing the prompt takes a fraction: too little for a published default.
+        let cut = |prompt: f64| {
+            let steps = prompt / 200.0;
+            chopped()
+                .gauge(RequestsRunning, 56.0)
+                .observed(LatencyTtft, &[(0.016 * steps, 400.0)])
+                .observed(LatencyPrefill, &[(0.015 * steps, 400.0)])
+                .observed(TokensPromptEach, &[(prompt, 400.0)])
+        };
+        assert_eq!(cut(4000.0).place_of(&CAUSE), Place::First);
+        assert_ne!(cut(1000.0).place_of(&CAUSE), Place::First, "five steps");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use intriage_case::{Histogram, Ratio, Requests, Seconds, Signal};
 use intriage_engines::Engine;
 
+use super::clumps::Clumps;
 use crate::causes::shared::{queue_impact, unknown};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
@@ -64,36 +65,70 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 };
 
 fn judge(e: &Evidence<'_>) -> Judgement {
-    let burst = largest(e);
-    let says = burst.map_or(String::new(), |b| b.says.clone());
-    let mut w = Weighing::new()
-        .requires(came_at_once(e, burst))
-        .requires(users_waited_for_it(e, burst))
-        .at_most_likely(0.8);
-    // Where nobody waits but behind the burst, whatever limit its crowd ran into is not the fault.
-    let s = Suffered::of(e);
-    if s.waiting.max(s.first_tokens) >= e.limit(Limit::BurstsQueue) && crowd(e) >= 0.5 * s.most {
-        w = w.explains(&[
-            "max-num-seqs-limited-queue",
-            "kv-capacity-limited-queue",
-            "token-budget-limited-queue",
-            "offered-load-exceeds-capacity",
-            "workload-mix-shift",
-            "long-prompt-compute-bound",
-            "prefill-decode-interference",
-        ]);
+    let (burst, s) = (largest(e), Suffered::of(e));
+    let alone = users_waited_for_it(e, burst, &s);
+    // A queue that stands is another matter than clumps that come and go.
+    if !matches!(alone, Test::Holds(_))
+        && e.mean_busy(Signal::RequestsWaiting).unwrap_or(0.0) < 1.0
+        && let Some(clumps) = Clumps::of(e)
+    {
+        return in_clumps(e, &clumps);
     }
-    w.conclude(says, impact(e, &s))
+    let says = burst.map_or(String::new(), |b| b.says.clone());
+    let mut w = Weighing::new().requires(came_at_once(e, burst)).requires(alone).at_most_likely(0.8);
+    // Where nobody waits but behind the burst, whatever limit its crowd ran into is not the fault.
+    if s.waiting.max(s.first_tokens) >= e.limit(Limit::BurstsQueue) && crowd(e) >= 0.5 * s.most {
+        w = w.explains(CROWD);
+    }
+    w.conclude(says, impact(e, s.later))
+}
+
+/// Limits that a crowd runs into.
+const CROWD: &[&str] = &[
+    "max-num-seqs-limited-queue",
+    "kv-capacity-limited-queue",
+    "token-budget-limited-queue",
+    "offered-load-exceeds-capacity",
+    "workload-mix-shift",
+    "long-prompt-compute-bound",
+    "prefill-decode-interference",
+];
+
+/// No burst stands out, but requests come in clumps: they hold where late first tokens lie in the fullest intervals.
+fn in_clumps(e: &Evidence<'_>, clumps: &Clumps) -> Judgement {
+    let says = clumps.says();
+    let part = Ratio(clumps.first_tokens);
+    let behind = format!("{part} of what first tokens took beyond the usual lies in the fullest intervals");
+    let test = if part.get() < e.limit(Limit::QueueShare) {
+        Test::Unknown(format!("{says}, but only {behind}"))
+    } else if clumps.later < e.limit(Limit::ClumpCost) * e.mean(Signal::LatencyTtft).unwrap_or(0.0) {
+        Test::Unknown(format!("{says}, which costs a first token {} on average", Seconds(clumps.later)))
+    } else if prompts_are_unequal(e) {
+        Test::Unknown(format!("{says}, and some prompts are far longer than the rest, which takes time as well"))
+    } else {
+        Test::Holds(e.derived(behind, part, "first tokens per interval"))
+    };
+    Weighing::new()
+        .requires(Test::Holds(e.derived(says.clone(), part, "arrivals per interval")))
+        .requires(test)
+        .at_most_likely(0.7)
+        .conclude(says, impact(e, clumps.later))
+}
+
+/// One prompt in twenty is many times as long as the usual one.
+fn prompts_are_unequal(e: &Evidence<'_>) -> bool {
+    let ends = e.histogram(Signal::TokensPromptEach).and_then(|h| h.quantile(0.5).zip(h.quantile(0.95)));
+    ends.is_some_and(|(usual, long)| long.low >= e.limit(Limit::LongestPrompt) * usual.estimate)
 }
 
 /// What the wait behind bursts costs a request on average: its queue, or where prompts share their steps without one the time
 /// by which first tokens came later.
-fn impact(e: &Evidence<'_>, s: &Suffered) -> Impact {
-    let (queue, share) = (queue_impact(e), e.account.share_of_life(s.later));
+fn impact(e: &Evidence<'_>, later: f64) -> Impact {
+    let (queue, share) = (queue_impact(e), e.account.share_of_life(later));
     if queue.share.get() >= share.get() {
         return queue;
     }
-    let later = Seconds(s.later);
+    let later = Seconds(later);
     let says = format!("first tokens come {later} later on average, {share} of a request's life");
     Impact { on: ImpactOn::Ttft, share, time: Some(later), says }
 }
@@ -173,11 +208,10 @@ fn came_at_once(e: &Evidence<'_>, burst: Option<&Event>) -> Test {
 }
 
 /// The waiting, or the late first tokens, lie behind bursts.
-fn users_waited_for_it(e: &Evidence<'_>, burst: Option<&Event>) -> Test {
+fn users_waited_for_it(e: &Evidence<'_>, burst: Option<&Event>, s: &Suffered) -> Test {
     if burst.is_none() {
         return Test::Unknown("no burst to measure".into());
     }
-    let s = Suffered::of(e);
     let says = format!(
         "behind bursts lie {} of all waiting (up to {} at once) and {} of what first tokens took beyond the calm",
         Ratio(s.waiting),

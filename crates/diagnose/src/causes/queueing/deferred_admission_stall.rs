@@ -3,7 +3,7 @@
 use intriage_case::{Ratio, Requests, Seconds, Signal};
 use intriage_engines::{Engine, Setting};
 
-use crate::causes::shared::{pool_is_full, queue_floor, queue_impact, unknown};
+use crate::causes::shared::{no_request_waits, pool_is_full, queue_floor, queue_impact, unknown};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
 use crate::symptoms::Aspect;
@@ -107,7 +107,7 @@ pub(super) fn mostly_deferred(e: &Evidence<'_>) -> Test {
     let waiting = e.gauge(Signal::RequestsWaiting);
     let Some(deferred) = e.gauge(Signal::RequestsWaitingDeferred) else {
         return match waiting.as_ref().and_then(|w| w.mean_at(e.busy())) {
-            Some(0.0) => Test::Fails(e.fact(Signal::RequestsWaiting, "no request waits", 0.0)),
+            Some(0.0) => no_request_waits(e),
             _ => unknown(e, Signal::RequestsWaitingDeferred),
         };
     };
@@ -222,6 +222,7 @@ mod tests {
     fn an_engine_that_gives_no_reason_leaves_it_open() {
         let old = adapters().without(RequestsWaitingDeferred).without(RequestsWaitingCapacity);
         assert_eq!(old.judge(&CAUSE).outcome, Outcome::CannotTell);
-        assert_eq!(old.gauge(RequestsWaiting, 0.0).judge(&CAUSE).outcome, Outcome::RuledOut);
+        let calm = old.gauge(RequestsWaiting, 0.0).observed(LatencyQueue, &[(0.001, 500.0)]);
+        assert_eq!(calm.judge(&CAUSE).outcome, Outcome::RuledOut);
     }
 }

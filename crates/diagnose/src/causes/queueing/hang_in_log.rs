@@ -34,6 +34,9 @@ pub(super) fn hang_in_log(e: &Evidence<'_>, explains: &[&'static str]) -> Option
                     line.excerpt
                 )))
             };
+            if let Some(moving) = goes_on(e).filter(|_| still.is_none() && fired.is_none()) {
+                w = w.refuted_by(Test::Holds(moving));
+            }
             if let Some(ready) = e.observed.log.ready_after(line).filter(|_| still.is_none()) {
                 let says = format!("the server came up after that: {:?}", ready.excerpt);
                 w = w.refuted_by(Test::Holds(told_by_log(ready, says)));
@@ -64,6 +67,23 @@ pub(super) fn hang_in_log(e: &Evidence<'_>, explains: &[&'static str]) -> Option
     };
     Some(w.at_most_likely(SURE).conclude(says, impact))
 }
+
+/// The statistics go on to the end of the log: the engine writes them as it works, and one that hangs writes none.
+fn goes_on(e: &Evidence<'_>) -> Option<Fact> {
+    let log = &e.observed.log;
+    let (end, series) = (log.span.ended?, log.signal(Signal::KvUsage)?);
+    let last = series.times().last()?;
+    let silent = end.at.since(*last);
+    let values: Vec<f64> = (0..series.times().len()).rev().filter_map(|i| series.at(i)).take(WORKING).collect();
+    let changes = values.windows(2).any(|pair| pair[0] != pair[1]);
+    (changes && values.len() == WORKING && silent.get() <= e.limit(Limit::StallSeconds)).then(|| {
+        let says = format!("the engine's own lines go on to the end of the log, the last one {silent} before it");
+        e.derived(says, silent, "statistics lines of the log")
+    })
+}
+
+/// So many lines of statistics that are not all alike show an engine at work.
+const WORKING: usize = 4;
 
 /// The last lines of the statistics tell of requests and of no token, for longer than a step takes.
 fn still_lines(e: &Evidence<'_>) -> Option<Fact> {

@@ -5,7 +5,7 @@ use intriage_engines::{Behaviour, Engine, Setting};
 
 use super::deferred_admission_stall::mostly_deferred;
 use crate::causes::shared::{
-    at_stated_cap, pool, pool_is_full, queue_impact, requests_wait, steps_are_full, unknown,
+    at_stated_cap, no_request_waits, pool, pool_is_full, queue_impact, requests_wait, steps_are_full, unknown,
 };
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
@@ -132,9 +132,7 @@ fn only_small_ones_fit(e: &Evidence<'_>) -> Test {
     if e.gauge(Signal::KvUsage).is_none() {
         return unknown(e, Signal::KvUsage);
     }
-    let Some(pool) = pool(e, &e.waiting_scrapes()) else {
-        return Test::Fails(e.fact(Signal::RequestsWaiting, "no request waits", 0.0));
-    };
+    let Some(pool) = pool(e, &e.waiting_scrapes()) else { return no_request_waits(e) };
     let Some(capacity) = e.setting(Setting::KvCapacity) else {
         return Test::Unknown(
             "the size of the KV pool is not stated anywhere: give --engine-args or --log".into(),

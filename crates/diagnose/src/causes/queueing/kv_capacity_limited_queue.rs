@@ -226,8 +226,8 @@ mod tests {
 
     #[test]
     fn a_full_pool_nobody_waits_for_is_good_use_of_memory() {
-        let j = full().gauge(RequestsWaiting, 0.0).judge(&CAUSE);
-        assert_eq!(j.outcome, Outcome::RuledOut);
+        let calm = full().gauge(RequestsWaiting, 0.0).observed(LatencyQueue, &[(0.001, 500.0)]);
+        assert_eq!(calm.judge(&CAUSE).outcome, Outcome::RuledOut);
     }
 
     #[test]

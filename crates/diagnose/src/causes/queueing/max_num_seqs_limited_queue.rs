@@ -5,8 +5,8 @@ use intriage_engines::Engine;
 
 use super::by_lines::or_by_lines;
 use crate::causes::shared::{
-    at_sequence_cap, cap_flag, pool_has_room, pool_is_full, queue_impact, requests_wait, sequence_cap,
-    steps_are_full,
+    at_sequence_cap, cap_flag, pool_has_room, pool_is_full, queue_between_looks, queue_impact, requests_wait,
+    sequence_cap, steps_are_full,
 };
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::evidence::Evidence;
@@ -114,11 +114,14 @@ fn weigh(e: &Evidence<'_>, w: Weighing) -> Judgement {
         w = w.advise(change, "a restart; tokens come a little slower with more of them in a step");
     }
     let room = if matches!(pool_has_room(e), Test::Holds(_)) { " while the KV pool has room" } else { "" };
+    let wait = match queue_between_looks(e) {
+        Some(queue) => queue.says,
+        None => format!("{} wait on average", Requests(waiting)),
+    };
     let says = format!(
-        "{} runs at most {:.0} sequences at once, so {} wait on average{room}",
+        "{} runs at most {:.0} sequences at once, so {wait}{room}",
         e.observed.engine_name(),
-        cap.value,
-        Requests(waiting)
+        cap.value
     );
     w.conclude(says, queue_impact(e))
 }
@@ -192,7 +195,18 @@ mod tests {
 
     #[test]
     fn nobody_waiting_is_no_queue() {
-        assert_eq!(capped().gauge(RequestsWaiting, 0.0).judge(&CAUSE).outcome, Outcome::RuledOut);
+        let calm = capped().gauge(RequestsWaiting, 0.0).observed(LatencyQueue, &[(0.001, 1000.0)]);
+        assert_eq!(calm.judge(&CAUSE).outcome, Outcome::RuledOut);
+    }
+
+    #[test]
+    fn a_queue_between_the_looks_at_its_gauge_is_one_all_the_same() {
+        let between = capped().gauge(RequestsWaiting, 0.0);
+        let j = between.judge(&CAUSE);
+        assert_eq!(j.outcome, Outcome::Confirmed, "{j:#?}");
+        assert!(j.facts_for[0].says.contains("between the looks"), "{:?}", j.facts_for);
+        assert_eq!(between.clone().flags("--max-num-seqs 80").judge(&CAUSE).outcome, Outcome::CannotTell);
+        assert_eq!(between.flags("--max-num-seqs 256").judge(&CAUSE).outcome, Outcome::RuledOut);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod burst_arrival_transient;
 mod by_lines;
+mod clumps;
 mod deferred_admission_stall;
 mod engine_stalled_not_admitting;
 mod hang_in_log;

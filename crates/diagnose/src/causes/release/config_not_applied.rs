@@ -242,6 +242,7 @@ mod tests {
     fn what_is_off_and_costs_nothing_is_a_note() {
         let calm = queueing()
             .gauge(RequestsWaiting, 0.0)
+            .observed(LatencyQueue, &[(0.001, 500.0)])
             .manifest("vllm.service", UNIT)
             .log("INFO non-default args: {'model_tag': 'm', 'max_num_seqs': 2}\n");
         assert_eq!(calm.judge(&CAUSE).outcome, Outcome::RuledOut);

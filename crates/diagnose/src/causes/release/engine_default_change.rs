@@ -215,7 +215,8 @@ mod tests {
 
     #[test]
     fn without_a_queue_the_change_costs_nothing() {
-        assert_eq!(upgraded().gauge(RequestsWaiting, 0.0).judge(&CAUSE).outcome, Outcome::RuledOut);
+        let calm = upgraded().gauge(RequestsWaiting, 0.0).observed(LatencyQueue, &[(0.001, 500.0)]);
+        assert_eq!(calm.judge(&CAUSE).outcome, Outcome::RuledOut);
     }
 
     #[test]

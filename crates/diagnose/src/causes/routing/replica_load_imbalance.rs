@@ -112,7 +112,8 @@ fn one_is_overloaded(e: &Evidence<'_>, all: &[EngineView]) -> Test {
     );
     let mut fact = e.fact(Signal::RequestsWaiting, says, most);
     fact.limit = Some(Quantity::new(e.limit(Limit::Skew), Unit::Ratio));
-    Test::when(skew.get() >= e.limit(Limit::Skew) && most >= 1.0, fact)
+    // How long they wait is a symptom's business.
+    Test::when(skew.get() >= e.limit(Limit::Skew) && most >= e.limit(Limit::FlickerWaits), fact)
 }
 
 fn another_has_room(e: &Evidence<'_>, all: &[EngineView]) -> Test {

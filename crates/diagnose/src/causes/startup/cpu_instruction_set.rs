@@ -1,19 +1,23 @@
 //! The processor lacks instructions the program was built with.
 
+use intriage_case::Ratio;
 use intriage_engines::{Engine, Meaning};
 
 use super::ECHOES;
 use super::ended::Ended;
+use crate::causes::shared::told_by_log;
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
+use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::lately::lately;
 use crate::symptoms::Aspect;
-use crate::weighing::Judgement;
+use crate::weighing::{Judgement, Test, Weighing};
 
 pub(in crate::causes) static CAUSE: Cause = Cause {
     id: "cpu-instruction-set",
     class: Class::Startup,
     layer: Layer::Cpu,
-    hurts: &[Aspect::Availability],
+    hurts: &[Aspect::Availability, Aspect::DecodeStep],
     summary: "The program was built for instructions (AVX2, AVX-512, AMX) that this processor, or its virtual machine, does not have.",
     symptoms: &[
         "\"Illegal instruction\", exit code 132, often without another word",
@@ -54,7 +58,20 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 };
 
 fn judge(e: &Evidence<'_>) -> Judgement {
+    if let Some(slow) = without_a_gpu(e) {
+        return slow;
+    }
     let ended = Ended::by(e, &[Meaning::CpuInstruction]);
     let w = ended.weigh(CAUSE.explains);
     ended.conclude(w, "the processor lacks instructions the program was built with")
+}
+
+/// The server came up all the same: without the instructions its engine leaves the GPU alone, too, and is slow.
+fn without_a_gpu(e: &Evidence<'_>) -> Option<Judgement> {
+    let line = lately(e, Meaning::CpuInstruction).filter(|_| e.observed.times.is_empty())?;
+    lately(e, Meaning::RunsOnCpu).filter(|cpu| cpu.is_after(line))?;
+    let says = "the processor lacks vector instructions, so the engine leaves the GPU alone, too".to_owned();
+    let impact = Impact { on: ImpactOn::Tpot, share: Ratio(0.5), time: None, says: says.clone() };
+    let fact = told_by_log(line, format!("the log says {:?}", line.excerpt));
+    Some(Weighing::new().requires(Test::Holds(fact)).explains(&["gpu-not-visible"]).conclude(says, impact))
 }

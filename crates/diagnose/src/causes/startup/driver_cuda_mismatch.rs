@@ -60,7 +60,8 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 };
 
 fn judge(e: &Evidence<'_>) -> Judgement {
-    let ended = Ended::by(e, &[Meaning::DriverTooOld]);
+    // Kernels are loaded when they are first used: a server may say that it is ready before.
+    let ended = Ended::until_it_answers(e, &[Meaning::DriverTooOld]);
     let w = ended.weigh(CAUSE.explains);
     ended.conclude(w, "the GPU driver is older than the CUDA runtime needs")
 }

@@ -62,7 +62,7 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
 };
 
 fn judge(e: &Evidence<'_>) -> Judgement {
-    let ended = Ended::by(e, &[Meaning::NoKernelImage]);
+    let ended = Ended::until_it_answers(e, &[Meaning::NoKernelImage]);
     let w = ended.weigh(CAUSE.explains);
     ended.conclude(w, "a kernel has no code for this generation of GPUs")
 }

@@ -13,8 +13,9 @@ pub(super) const FAULTS: &[DrawnFault] = &[
         name: "long-prompts",
         what: "prompts so long that the card cannot compute one within the objective, at low traffic",
         cause: "long-prompt-compute-bound",
-        // At any traffic worth watching they also stop the tokens of others.
-        accept: &["prefill-decode-interference"],
+        // At any traffic worth watching they also stop the tokens of others, and where they fill the card they queue: as in the
+        // row of prefill-overload, where either name is as true.
+        accept: &["prefill-decode-interference", "token-budget-limited-queue"],
         strikes: Part::Prefill,
         needs: OBJECTIVE_AND_CARD,
         stage: Some(|base, strength, _| {
