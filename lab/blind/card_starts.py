@@ -16,7 +16,8 @@ import subprocess
 import sys
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
+from servers import session_processes
+
 VLLM = pathlib.Path(os.environ.get("KIT", "/root/kit")) / "bin/vllm"
 MODEL = pathlib.Path("/root/l8b")
 READY = "Application startup complete."
@@ -48,7 +49,6 @@ EARLY = (
     start("heads", "parallelism-does-not-fit", ["--pipeline-parallel-size", "3"], what="three stages on one GPU", accept=["gpu-not-visible"]),
     start("architecture", "model-architecture-unknown", config={"architectures": ["NewForCausalLM"], "model_type": "newmodel"}, what="a model type nobody knows"),
     start("no-weights", "model-files-damaged", dummy=False, what="a folder without weights"),
-    start("fp4", "quantization-unsupported-on-gpu", config={"quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4", "kv_cache_quant_algo": None, "group_size": 16}}, what="a checkpoint in NVFP4 on a card without units for it"),
 )
 # Those that take memory.
 LATE = (
@@ -56,7 +56,7 @@ LATE = (
     start("little-memory", "weights-leave-no-kv", ["--gpu-memory-utilization", "0.1", "--max-model-len", "8192", "--enforce-eager"], what="10 % of the card: less than the weights", accept=["runtime-oom-non-kv"]),
     start("window-pool", "weights-leave-no-kv", ["--gpu-memory-utilization", "0.16", "--max-model-len", "131072", "--enforce-eager"], what="the pool holds less than one window"),
     start("neighbour", "vram-co-tenant-or-orphan", ["--max-model-len", "8192", "--enforce-eager"], hold=60, what="another process holds 60 GiB of the card"),
-    start("killed", "engine-process-crash", ["--max-model-len", "8192", "--enforce-eager"], after="kill", what="the engine process is killed with signal 9 after it came up", accept=["host-oom-kill"]),
+    start("killed", "engine-crash-5xx", ["--max-model-len", "8192", "--enforce-eager"], after="kill", what="the engine process is killed with signal 9 after it came up", accept=["host-oom-kill"]),
 )
 
 
@@ -81,7 +81,9 @@ def run(row, out, port):
             if row["after"] != "kill":
                 break
             if not killed:
-                subprocess.run(["pkill", "-9", "-f", "VLLM::EngineCore"], check=False)
+                for pid, title in session_processes(process.pid).items():
+                    if title.startswith("VLLM::EngineCore"):
+                        os.kill(pid, signal.SIGKILL)
                 killed = True
         time.sleep(0.3)
     (folder / "nvidia-smi.txt").write_text(subprocess.run(["nvidia-smi"], capture_output=True, text=True, check=False).stdout)

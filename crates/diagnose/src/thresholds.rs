@@ -189,7 +189,8 @@ thresholds! {
     Recovery "recovery" 10.0 Seconds "time after a burst in which a service made for bursts has no queue again" "own";
     PrefillOverFloor "prefill_over_floor" 4.5 Ratio "mean prefill over computing the prompt at the peak rate; 2.1 to 4.4 in healthy recordings" "own; H200";
     PrefillExcess "prefill_excess" 0.2 Seconds "time above the floor of a prefill that is felt at all: a full server adds 150 ms to prompts of 1,700 tokens" "own; GuideLLM asks chats for 200 ms to the first token";
-    AvoidablePrefill "avoidable_prefill" 0.1 Seconds "a prefill this long is worth a prefix cache, or a larger token budget" "own";
+    AvoidablePrefill "avoidable_prefill" 0.1 Seconds "time above the floor of a prefill that a larger token budget would save" "own";
+    CachedPrefill "cached_prefill" 0.075 Seconds "a prefill this long is worth a prefix cache: found in the cache it takes a step or two, 10 to 20 ms on an H200" "own recordings";
     ManySteps "many_steps" 8.0 Events "steps a prompt is cut into from which the budget costs more than the prompt" "own; vLLM's default budgets cut 8,000 tokens into one to four";
     CutOverFloor "cut_over_floor" 3.0 Ratio "mean prefill over computing the prompt at the peak rate, where a small budget cuts it into many steps" "own; drawn cases, one H200 recording";
     PublishedTtft "published_ttft" 2.0 Seconds "p95 of the first token of a chat service" "MLPerf Inference, conversational: 2 s at p99";
@@ -254,6 +255,7 @@ thresholds! {
     OneMoment "one_moment" 1.5 Ratio "requests of two steps that came within this many intervals came at once" "own; 0.8 s apart and counted 3 and 4 s apart on a slow CPU";
     LongestStep "longest_step" 1.0 Seconds "mean time between two steps that nobody calls well, whatever the machine" "own; MLPerf's loosest gap between tokens is 0.2 s";
     BacklogGrowth "backlog_growth" 1.4 Ratio "requests in the server in the last third of a load over the second from which they pile up" "own; 1.7 where they grow evenly from none";
+    BacklogCollapse "backlog_collapse" 4.0 Ratio "the same from which even a server that fills has collapsed: batches of a dozen make tokens three times as slow on two cores" "own";
     BacklogTimes "backlog_times" 2.0 Ratio "first tokens, or tokens, of the last third over those of the first that are felt" "own; harm counts from twice the control";
     LoadGrew "load_grew" 1.1 Ratio "arrivals over those of before from which on more load explains more time" "own";
 }

@@ -176,19 +176,31 @@ fn a_model_that_is_not_read_in_time_lies_on_slow_storage() {
 #[test]
 fn kernels_that_cannot_be_built_end_a_start() {
     let failed = |error: &str| {
-        format!("{START}{CORE}EngineCore failed to start.\n{CORE}Traceback (most recent call last):\n{CORE}{error}\n")
+        format!(
+            "{START}{CORE}EngineCore failed to start.\n{CORE}Traceback (most recent call last):\n{CORE}{error}\n"
+        )
     };
     names(
         "kernel-compile-failed",
         &[
-            ("no nvcc", failed("RuntimeError: Could not find nvcc and default cuda_home='/usr/local/cuda' doesn't exist")),
+            (
+                "no nvcc",
+                failed(
+                    "RuntimeError: Could not find nvcc and default cuda_home='/usr/local/cuda' doesn't exist",
+                ),
+            ),
             ("ninja", failed("RuntimeError: Ninja build failed. Ninja output:")),
             ("an old nvcc", failed("nvcc fatal   : Unknown option '-static-global-template-stub=false'")),
         ],
     );
     names(
         "quantization-unsupported-on-gpu",
-        &[("scheme", failed("RuntimeError: ('Quantization scheme is not supported for ', 'the current GPU. Min capability: 80. ', 'Current capability: 70.')"))],
+        &[(
+            "scheme",
+            failed(
+                "RuntimeError: ('Quantization scheme is not supported for ', 'the current GPU. Min capability: 80. ', 'Current capability: 70.')",
+            ),
+        )],
     );
 }
 
@@ -263,7 +275,9 @@ fn refusals_are_told_by_their_words_or_their_statuses() {
             ("name", served(&answers("404 Not Found", 4))),
         ],
     );
-    let busy = "[GIN] 2025/05/22 - 10:00:02 | 503 |   42.211191ms |       127.0.0.1 | POST     \"/api/generate\"\n".repeat(8);
+    let busy =
+        "[GIN] 2025/05/22 - 10:00:02 | 503 |   42.211191ms |       127.0.0.1 | POST     \"/api/generate\"\n"
+            .repeat(8);
     let full = "{\"error\":\"server busy, please try again.  maximum pending requests exceeded\"}\n";
     names("overload-shedding", &[("Ollama", format!("{OLLAMA}{busy}{full}"))]);
     for status in ["401 Unauthorized", "404 Not Found"] {

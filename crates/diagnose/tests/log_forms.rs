@@ -24,6 +24,7 @@ const CANNOT: &[(&str, &str, &str)] = &[
     ("vllm-h200-prefixoff", "without its last lines", FEW),
     ("vllm-h200-prefixoff4500", "without its first half", FEW),
     ("vllm016-cpu-kvsmall", "without its first half", SIZE),
+    ("wrong-card", "without its last lines", "the last line alone says why"),
 ];
 
 const FEW: &str =

@@ -175,6 +175,7 @@ fn the_scoreboard_is_current() {
         fixtures.join("h200").to_str().unwrap(),
         fixtures.join("made").to_str().unwrap(),
         fixtures.join("blind").to_str().unwrap(),
+        fixtures.join("starts").to_str().unwrap(),
     ]));
     let path = root().join("SCOREBOARD.txt");
     let committed = std::fs::read_to_string(&path).unwrap_or_default();

@@ -72,7 +72,8 @@ pub(super) fn requests_wait(e: &Evidence<'_>) -> Test {
 pub(super) fn queue_between_looks(e: &Evidence<'_>) -> Option<Fact> {
     let queue = e.account.queue.filter(|q| q.low >= e.limit(Limit::QueueFelt))?;
     e.waiting_scrapes().is_empty().then(|| {
-        let says = format!("requests wait {} on average, between the looks at the gauge", Seconds(queue.value));
+        let says =
+            format!("requests wait {} on average, between the looks at the gauge", Seconds(queue.value));
         e.fact(Signal::LatencyQueue, says, queue.value)
     })
 }
@@ -181,9 +182,11 @@ pub(super) fn pool_is_full(e: &Evidence<'_>) -> Test {
         return match e.gauge(Signal::KvUsage) {
             None => unknown(e, Signal::KvUsage),
             Some(usage) => match (queue_between_looks(e), usage.max_at(e.busy())) {
-                (Some(_), Some(most)) if most < e.limit(Limit::KvFree) => {
-                    Test::Fails(e.fact(Signal::KvUsage, format!("KV pool at most {} full", Ratio(most)), most))
-                }
+                (Some(_), Some(most)) if most < e.limit(Limit::KvFree) => Test::Fails(e.fact(
+                    Signal::KvUsage,
+                    format!("KV pool at most {} full", Ratio(most)),
+                    most,
+                )),
                 _ => no_request_waits(e),
             },
         };

@@ -62,8 +62,10 @@ pub(crate) fn backlog(e: &Evidence<'_>) -> Option<Backlog> {
     };
     let tokens = e.mean(Signal::TokensOutputEach).unwrap_or(0.0);
     let life = |third: &Third| third.ttft.unwrap_or(0.0) + tokens * third.itl.unwrap_or(0.0);
-    // A server that was empty fills for as long as a request lives: that is no backlog.
-    if life(&last) > last.seconds {
+    // A server that was empty fills for as long as a request lives: that is no backlog. One that lives so long only because it
+    // became many times slower is.
+    let collapsed = now >= e.limit(Limit::BacklogCollapse) * then && life(&first) <= first.seconds;
+    if life(&last) > last.seconds && !collapsed {
         return None;
     }
     let kept = if life(&last) > 0.0 { life(&first) / life(&last) } else { then / now };
@@ -148,6 +150,13 @@ mod tests {
         assert!(!piles_up(&load(2.0, 40.0, (0.04, 0.042))), "nobody feels it");
         assert!(!piles_up(&load(10.0, 14.0, (0.04, 0.16))), "it hardly grows");
         assert!(!piles_up(&load(40.0, 2.0, (0.04, 0.16))), "it shrinks");
+    }
+
+    #[test]
+    fn a_server_that_fills_is_told_from_one_that_collapsed() {
+        let fills = load(2.0, 40.0, (0.1, 0.4)).observed(TokensOutputEach, &[(80.0, 60.0)]);
+        assert!(!piles_up(&fills), "answers of half a minute fill it");
+        assert!(piles_up(&load(2.0, 40.0, (0.02, 2.0))), "they take that long because it is full");
     }
 
     #[test]

@@ -167,7 +167,7 @@ fn prefill(e: &Evidence<'_>) -> Symptom {
     if large && cache_would_help(e, own) {
         let says =
             format!("{says}, which a prefix cache would save: prompts are long and alike, and it is off");
-        return judged(true, Yardstick::Floor, e.limit(Limit::AvoidablePrefill), says);
+        return judged(true, Yardstick::Floor, e.limit(Limit::CachedPrefill), says);
     }
     let floor = e.floor.as_ref().ok().and_then(|f| f.prefill);
     if let Some(steps) = cut_into_steps(e).filter(|_| large)
@@ -268,7 +268,7 @@ fn late_behind_a_burst(e: &Evidence<'_>) -> Option<Symptom> {
 
 /// Prefix caching is off although prompts are long and of one length, as those with a common beginning are.
 fn cache_would_help(e: &Evidence<'_>, prefill: f64) -> bool {
-    if !prefix_caching_is_off(e) || prefill < e.limit(Limit::AvoidablePrefill) {
+    if !prefix_caching_is_off(e) || prefill < e.limit(Limit::CachedPrefill) {
         return false;
     }
     let Some(prompts) = e.histogram(Signal::TokensPromptEach) else { return false };

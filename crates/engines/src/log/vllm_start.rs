@@ -53,6 +53,17 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "RuntimeError: Failed to infer device type, please set the environment variable `VLLM_LOGGING_LEVEL=DEBUG` to turn on verbose logging to help debug the issue.",
         "INFO 11-15 07:16:41 [__init__.py:232] Automatically detected platform cuda.",
     ),
+    // CUDA_VISIBLE_DEVICES is empty, or names a card that is not there.
+    row(NoGpu, "is out of bounds for 0 devices").until("0.31.0").from(
+        Wording::Recording("starts/no-card/server.log"),
+        "(EngineCore pid=3469) ERROR 11-18 11:36:36 [core.py:1330] AssertionError: DP adjusted local rank 0 is out of bounds for 0 devices.",
+        "AssertionError: DP adjusted local rank 3 is out of bounds for 2 devices.",
+    ),
+    row(NoGpu, "NVMLError_InvalidArgument: Invalid Argument").from(
+        Wording::Recording("starts/wrong-card/server.log"),
+        "(APIServer pid=3154) vllm.third_party.pynvml.NVMLError_InvalidArgument: Invalid Argument",
+        "vllm.third_party.pynvml.NVMLError_NotSupported: Not Supported",
+    ),
     row(DtypeUnsupported, "Bfloat16 is only supported on GPUs with compute capability").from(
         CUDA,
         "ValueError: Bfloat16 is only supported on GPUs with compute capability of at least 8.0. Your Tesla T4 GPU has compute capability 7.5.",

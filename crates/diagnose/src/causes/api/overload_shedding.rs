@@ -135,8 +135,12 @@ fn refused(e: &Evidence<'_>) -> Option<Refused> {
         return Some(Refused { count: e.answered(sheds), source: metric(Signal::HttpResponses) });
     }
     if let Some(line) = lately(e, Meaning::QueueFull).filter(|_| e.observed.times.is_empty()) {
-        let answered = e.observed.log.answers.iter().filter(|(status, _)| sheds(**status)).map(|(_, n)| *n as f64);
-        return Some(Refused { count: answered.sum::<f64>().max(f64::from(line.count)), source: line.source() });
+        let answered =
+            e.observed.log.answers.iter().filter(|(status, _)| sheds(**status)).map(|(_, n)| *n as f64);
+        return Some(Refused {
+            count: answered.sum::<f64>().max(f64::from(line.count)),
+            source: line.source(),
+        });
     }
     let answers = &e.observed.log.answers;
     let count = answers.iter().filter(|(status, _)| sheds(**status)).map(|(_, n)| *n as f64).sum();

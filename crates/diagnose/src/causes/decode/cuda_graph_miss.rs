@@ -90,8 +90,12 @@ fn by_lines(e: &Evidence<'_>) -> Option<Judgement> {
     }
     let says = format!("{share} of the {} batches in the log were decoded without CUDA graphs", known.len());
     let saved = Ratio(e.limit(Limit::GraphsSave));
-    let impact =
-        Impact { on: ImpactOn::Tpot, share: saved, time: None, says: format!("about {saved} of a token's time") };
+    let impact = Impact {
+        on: ImpactOn::Tpot,
+        share: saved,
+        time: None,
+        says: format!("about {saved} of a token's time"),
+    };
     let fact = e.derived(says.clone(), share, "decode lines of the log");
     let w = Weighing::new().requires(Test::Holds(fact)).explains(CAUSE.explains);
     Some(w.at_most_likely(0.65).conclude(says, impact))

@@ -104,7 +104,9 @@ fn in_clumps(e: &Evidence<'_>, clumps: &Clumps) -> Judgement {
     } else if clumps.later < e.limit(Limit::ClumpCost) * e.mean(Signal::LatencyTtft).unwrap_or(0.0) {
         Test::Unknown(format!("{says}, which costs a first token {} on average", Seconds(clumps.later)))
     } else if prompts_are_unequal(e) {
-        Test::Unknown(format!("{says}, and some prompts are far longer than the rest, which takes time as well"))
+        Test::Unknown(format!(
+            "{says}, and some prompts are far longer than the rest, which takes time as well"
+        ))
     } else {
         Test::Holds(e.derived(behind, part, "first tokens per interval"))
     };

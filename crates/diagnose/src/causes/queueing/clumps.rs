@@ -48,9 +48,8 @@ impl Clumps {
         let mut times: Vec<f64> = all.iter().filter_map(|i| i.ttft).collect();
         times.sort_by(f64::total_cmp);
         let usual = times.get(times.len() / 2).copied().unwrap_or(0.0);
-        let late = |i: usize| {
-            (all[i].ttft.unwrap_or(usual) - usual).max(0.0) * all[i].first_tokens.unwrap_or(0.0)
-        };
+        let late =
+            |i: usize| (all[i].ttft.unwrap_or(usual) - usual).max(0.0) * all[i].first_tokens.unwrap_or(0.0);
         let (whole, theirs) = (0..all.len()).fold((0.0, 0.0), |(whole, theirs), i| {
             (whole + late(i), theirs + if behind(i) { late(i) } else { 0.0 })
         });

@@ -74,10 +74,12 @@ fn goes_on(e: &Evidence<'_>) -> Option<Fact> {
     let (end, series) = (log.span.ended?, log.signal(Signal::KvUsage)?);
     let last = series.times().last()?;
     let silent = end.at.since(*last);
-    let values: Vec<f64> = (0..series.times().len()).rev().filter_map(|i| series.at(i)).take(WORKING).collect();
+    let values: Vec<f64> =
+        (0..series.times().len()).rev().filter_map(|i| series.at(i)).take(WORKING).collect();
     let changes = values.windows(2).any(|pair| pair[0] != pair[1]);
     (changes && values.len() == WORKING && silent.get() <= e.limit(Limit::StallSeconds)).then(|| {
-        let says = format!("the engine's own lines go on to the end of the log, the last one {silent} before it");
+        let says =
+            format!("the engine's own lines go on to the end of the log, the last one {silent} before it");
         e.derived(says, silent, "statistics lines of the log")
     })
 }

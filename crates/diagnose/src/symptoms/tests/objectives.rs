@@ -36,7 +36,8 @@ fn an_objective_on_the_first_token_says_nothing_of_the_pace() {
 #[test]
 fn a_step_at_its_floor_is_what_misses_an_objective_below_the_floor() {
     // Reading the weights of an 8B model takes an L4 54 ms; a few prompts come on top.
-    let slow = well().on_card("NVIDIA L4", "meta-llama/Llama-3.1-8B").observed(LatencyItl, &[(0.062, 100_000.0)]);
+    let slow =
+        well().on_card("NVIDIA L4", "meta-llama/Llama-3.1-8B").observed(LatencyItl, &[(0.062, 100_000.0)]);
     let d = slow.objective("itl.p95=25ms").verdict();
     assert_eq!(d.verdict.primary.segment, Some(Aspect::DecodeStep), "{}", d.verdict.answer);
     assert_eq!(d.verdict.primary.cause.as_deref(), Some("decode-bandwidth-roofline"), "{}", d.verdict.answer);
@@ -45,7 +46,8 @@ fn a_step_at_its_floor_is_what_misses_an_objective_below_the_floor() {
 #[test]
 fn a_bound_a_little_above_the_measured_step_is_met() {
     let read = well().on_card("NVIDIA L4", "meta-llama/Llama-3.1-8B");
-    let floor = |itl: f64| read.clone().observed(LatencyItl, &[(itl, 100_000.0)]).with_evidence(|e| e.floor.is_ok());
+    let floor =
+        |itl: f64| read.clone().observed(LatencyItl, &[(itl, 100_000.0)]).with_evidence(|e| e.floor.is_ok());
     assert!(floor(0.060), "above it");
     assert!(floor(0.052), "the live context is an estimate");
     assert!(!floor(0.030), "half of it: the model or the card is another");

@@ -46,10 +46,19 @@ fn falls(text: &str, first: &[&str]) -> bool {
     if steps.forward * OF > steps.back + steps.forward {
         return false;
     }
+    let last = last_lines(text);
     if steps.back < SEEN {
-        steps.take(&last_lines(text));
+        steps.take(&last);
     }
-    steps.back >= SEEN && steps.forward * OF <= steps.back + steps.forward
+    // A start that fails within a second has one stamp only, and a traceback that stands on its head.
+    let on_its_head = steps.forward == 0 && [first, &last].into_iter().any(tracebacks_stand_on_their_heads);
+    on_its_head || steps.back >= SEEN && steps.forward * OF <= steps.back + steps.forward
+}
+
+/// Whether frames stand above the headings of tracebacks, and none below.
+fn tracebacks_stand_on_their_heads(lines: &[&str]) -> bool {
+    let (below, above) = frames(lines);
+    below.is_empty() && above > 0
 }
 
 /// Steps from each stamp to the next.
@@ -99,13 +108,19 @@ enum Kept {
     Instants,
 }
 
-/// Where anything was kept, a traceback's frames stand below its heading.
-fn kept(lines: &[&str]) -> Kept {
+/// Frames right below the headings of tracebacks, and how many stand right above one.
+fn frames<'l>(lines: &[&'l str]) -> (Vec<&'l str>, usize) {
     let heading = |line: &str| line.contains("Traceback (most recent call last)");
     let frame = |at: Option<usize>| at.and_then(|at| lines.get(at)).filter(|line| line.contains("  File \""));
     let headings = || (0..lines.len()).filter(|at| heading(lines[*at]));
-    let below: Vec<&&str> = headings().filter_map(|at| frame(Some(at + 1))).collect();
+    let below = headings().filter_map(|at| frame(Some(at + 1)).copied()).collect();
     let above = headings().filter(|at| frame(at.checked_sub(1)).is_some()).count();
+    (below, above)
+}
+
+/// Where anything was kept, a traceback's frames stand below its heading.
+fn kept(lines: &[&str]) -> Kept {
+    let (below, above) = frames(lines);
     match below.first() {
         Some(first) if below.len() > above => {
             if stamp::of_line(first).is_some() {
@@ -159,6 +174,13 @@ mod tests {
                 .collect();
         let plain = format!("{RISING}{traceback}");
         assert_eq!(turned(&upside_down(&plain)).unwrap_or_default().0, plain);
+    }
+
+    #[test]
+    fn a_start_of_one_second_is_turned_by_its_traceback() {
+        let start = "INFO 11-15 04:34:38 [a.py:1] a\nINFO 11-15 04:34:38 [a.py:1] b\nTraceback (most recent call last):\n  File \"a.py\", line 1, in main\nValueError: no\n";
+        assert_eq!(turned(start), None);
+        assert_eq!(turned(&upside_down(start)).map(|(text, _)| text).as_deref(), Some(start));
     }
 
     #[test]
