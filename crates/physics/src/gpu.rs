@@ -177,8 +177,20 @@ pub fn find(name: &str) -> Result<Found, UnknownGpu> {
     })
 }
 
+/// A GPU by name, with the number of them in a node where the name begins with it: `8xh200`.
+pub fn find_node(name: &str) -> Result<(Option<u32>, Found), UnknownGpu> {
+    let text = name.trim();
+    let digits = text.chars().take_while(char::is_ascii_digit).count();
+    let (count, rest) = text.split_at(digits);
+    let part = rest.trim_start().strip_prefix(['x', 'X', '×', '*']);
+    match (count.parse::<u32>(), part) {
+        (Ok(count), Some(part)) => find(part).map(|found| (Some(count), found)),
+        _ => find(text).map(|found| (None, found)),
+    }
+}
+
 /// The shortest name that means this part and no other.
-fn short(gpu: &Gpu) -> &str {
+pub fn short(gpu: &Gpu) -> &str {
     gpu.aliases.iter().map(String::as_str).min_by_key(|alias| alias.len()).unwrap_or(&gpu.id)
 }
 
@@ -231,6 +243,16 @@ mod tests {
         assert_eq!(find("NVIDIA H200").unwrap().note, None);
         assert!(find("h200").unwrap().note.is_some());
         assert_eq!(id("rtx 4090"), "nvidia-rtx-4090");
+    }
+
+    #[test]
+    fn a_number_before_the_name_is_a_node() {
+        let node = |name: &str| find_node(name).map(|(count, found)| (count, found.gpu.id)).unwrap();
+        assert_eq!(node("8xh200"), (Some(8), id("h200")));
+        assert_eq!(node("4 × A100-80"), (Some(4), "nvidia-a100-sxm4-80gb".to_owned()));
+        assert_eq!(node("a100-80gb"), (None, id("a100-80")));
+        assert_eq!(node("4090"), (None, id("rtx-4090")));
+        assert!(find_node("8xh2oo").is_err() && find_node("x").is_err() && find_node("").is_err());
     }
 
     #[test]
