@@ -11,6 +11,10 @@ use support::{code, intriage, json, recording, root, stderr, stdout};
 const BASE: [&str; 11] =
     ["plan", "--model", "llama-3.1-8b", "--gpu", "h100", "--isl", "512", "--osl", "64", "--rate", "50"];
 
+fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
 fn with(more: &[&str]) -> Output {
     let output = intriage(&[&BASE[..], more].concat());
     assert!(!stderr(&output).contains("panicked"), "{}", stderr(&output));
@@ -49,12 +53,12 @@ fn help_teaches() {
 fn a_plan_that_cannot_work_exits_1_with_the_number() {
     let output = with(&["--model", "llama-3.3-70b"]);
     assert_eq!(code(&output), 2, "a flag given twice is a mistake: {}", stderr(&output));
-    let args =
-        ["plan", "--model", "llama-3.3-70b", "--gpu", "l40s", "--isl", "512", "--osl", "64", "--rate", "5"];
+    let mut args = words("plan --model llama-3.3-70b --gpu l40s --tp 1 --isl 512 --osl 64 --rate 5");
+    args.extend(["--max-num-batched-tokens", "2048"]);
     let output = intriage(&args);
     assert_eq!(code(&output), 1, "{}{}", stdout(&output), stderr(&output));
     assert!(stdout(&output).contains("does not fit one GPU") && stdout(&output).contains("Instead"));
-    let output = with(&["--slo", "itl.mean=1ms"]);
+    let output = with(&["--slo", "itl.mean=1ms", "--tp", "1"]);
     assert_eq!(code(&output), 1);
     assert!(stdout(&output).contains("below what physics allows"), "{}", stdout(&output));
 }
@@ -96,6 +100,10 @@ fn nonsense_exits_2_and_names_the_flag() {
         (&["--kv-dtype", "fp9"], &["--kv-dtype", "fp8"]),
         (&["--quantization", "int3"], &["--quantization", "int4"]),
         (&["--slo", "fast"], &["--slo", "ttft.p95=500ms"]),
+        (&["--vllm-version", "new"], &["--vllm-version", "0.11"]),
+        (&["--pp", "0"], &["--pp"]),
+        (&["--pp", "33"], &["--pp 33", "the model has 32"]),
+        (&["--gpu", "0xh100"], &["--gpu"]),
     ] {
         // Flags of the base that are given again are left out of it.
         let base: Vec<&str> = BASE
@@ -120,6 +128,90 @@ fn fails_with(output: &Output, args: &[&str], hints: &[&str]) {
     for hint in hints {
         assert!(said.contains(hint), "{args:?} should mention {hint}: {said}");
     }
+}
+
+#[test]
+fn everything_that_is_missing_is_named_at_once() {
+    let all = ["--model", "--gpu", "--rate", "--isl", "--osl", "--from", "llama-3.1-8b", "h100"];
+    fails_with(&intriage(&["plan"]), &["plan"], &all);
+    let line = "plan --model lama-3.1-8b --gpu h1oo --osl 5";
+    let hints = ["--rate, --isl are needed", "model `lama-3.1-8b`", "GPU `h1oo`"];
+    fails_with(&intriage(&words(line)), &[line], &hints);
+}
+
+#[test]
+fn a_format_without_units_is_refused_with_the_reason() {
+    let load = "--isl 100 --osl 20 --rate 1";
+    for (card, format, reason) in [
+        ("a100-80", "fp8", "has no FP8 units"),
+        ("a100-80gb", "fp8", "int8 has units"),
+        ("t4", "bf16", "has no bf16 units"),
+        ("v100", "bf16", "--dtype half"),
+    ] {
+        let line = format!("plan --model llama-3.2-1b --gpu {card} --quantization {format} {load}");
+        fails_with(&intriage(&words(&line)), &[&line], &["--quantization", reason]);
+    }
+    // Without the flag a bf16 checkpoint is planned as fp16, and the plan says so.
+    let line = format!("plan --model llama-3.2-1b --gpu t4 {load} --tp 1 --format json");
+    let plan = json(&intriage(&words(&line)));
+    assert_eq!(plan["asked"]["weights"], "fp16");
+    assert!(notes(&plan).contains("planned as fp16"), "{}", notes(&plan));
+}
+
+#[test]
+fn models_and_gpus_are_listed() {
+    let output = intriage(&["plan", "--list"]);
+    assert_eq!(code(&output), 0);
+    for name in ["deepseek-v3", "qwen3-32b", "a100-80", "h200-sxm", "mi300x", "8xh200"] {
+        assert!(stdout(&output).contains(name), "{name}: {}", stdout(&output));
+    }
+}
+
+/// vLLM's own flag names ask for the same plan; `2xh100` is a node of two.
+#[test]
+fn flags_of_vllm_are_understood() {
+    let load = "plan --model llama-3.2-1b --isl 100 --osl 20 --rate 5 --format json";
+    let ours = "--gpu h100 --tp 2 --pp 2 --kv-dtype fp8 --utilization 0.8 --max-model-len 4096";
+    let theirs = "--gpu h100 --tensor-parallel-size 2 --pipeline-parallel-size 2 --kv-cache-dtype fp8 \
+                  --gpu-memory-utilization 0.8 --max-model-len 4096";
+    let plan = |flags: &str| {
+        let line = format!("{load} {flags}");
+        let output = intriage(&words(&line));
+        assert!(code(&output) < 2, "{line}: {}", stderr(&output));
+        json(&output)
+    };
+    let (ours, theirs) = (plan(ours), plan(theirs));
+    assert_eq!(ours, theirs);
+    assert_eq!((&ours["asked"]["tp"], &ours["asked"]["pp"]), (&2.into(), &2.into()));
+    let node = plan("--gpu 2xh100");
+    let sizes: Vec<u64> = node["alternatives"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|a| a["gpus_per_instance"].as_u64())
+        .collect();
+    assert!(!sizes.is_empty() && sizes.iter().all(|gpus| *gpus <= 2), "{sizes:?}");
+}
+
+/// Chosen first, then what was asked: `--tp 8` for a small model names the cheaper layout before its own.
+#[test]
+fn the_cheapest_combination_is_printed_before_what_was_asked() {
+    let output = with(&["--tp", "8", "--slo", "ttft.p95=1s"]);
+    let text = stdout(&output);
+    let (cheapest, asked) = (text.find("✓ cheapest: --tp 1"), text.find("as asked: "));
+    assert!(cheapest.is_some() && cheapest < asked, "{text}");
+    let chosen = stdout(&with(&["--slo", "ttft.p95=1s"]));
+    assert!(chosen.contains("✓ --tp 1: ") && !chosen.contains("cheapest:"), "{chosen}");
+}
+
+/// The founding documents' example, out of the command itself.
+#[test]
+fn a_32b_model_on_one_h100_leaves_4_46_gib_and_1_83_requests() {
+    let line = "plan --model qwen2.5-32b --gpu h100 --tp 1 --vllm-version 0.11 --max-model-len 10000 \
+                --isl 1000 --osl 1000 --rate 1 --max-num-batched-tokens 8192";
+    let text = stdout(&intriage(&words(line)));
+    assert!(text.contains("KV pool               4.46 GiB"), "{text}");
+    assert!(text.contains("1.83x concurrency at full length (10,000 tokens)"), "{text}");
 }
 
 #[test]

@@ -1,14 +1,14 @@
-//! The same load on other weights, another KV dtype, other numbers of GPUs.
+//! The same load on other numbers of GPUs, with another token budget or at a lower precision.
 
-use intriage_case::{ObjectiveMetric, PerSecond, Requests, Tokens};
-use intriage_physics::KvDtype;
+use intriage_case::{PerSecond, Requests, Tokens};
+use intriage_physics::{KvDtype, Math};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::ask::{Ask, Deployed, EngineLimits};
-use crate::fleet::Fleet;
-use crate::instance::{Instance, Unfit};
-use crate::search::search;
+use crate::ask::Ask;
+use crate::combinations::{Candidate, Judged, cheapest, judge};
+use crate::deployed::Deployed;
+use crate::instance::Unfit;
 
 /// One other way to serve the load.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -29,90 +29,112 @@ pub struct Alternative {
     pub price_per_million_output: Option<f64>,
     /// Why it does not work.
     pub why_not: Option<String>,
+    /// Whether weights or keys and values lose precision, so that quality must be checked first.
+    pub lower_precision: bool,
 }
 
-/// One change to what was asked.
-pub(crate) struct Change {
-    pub(crate) says: String,
-    pub(crate) deployed: Deployed,
-    pub(crate) limits: EngineLimits,
-}
-
-const WEIGHTS: [&str; 3] = ["bf16", "fp8", "int4"];
-const SIZES: [u32; 4] = [1, 2, 4, 8];
 /// The flag of the token budget.
 pub(crate) const TOKEN_BUDGET: &str = "--max-num-batched-tokens";
-/// Token budgets are set in such steps.
-const BUDGET_STEP: u32 = 128;
 
-/// Every change worth a look, by flag.
-pub(crate) fn changes(ask: &Ask, deployed: &Deployed, asked: Option<&Instance>) -> Vec<Change> {
-    let mut all = Vec::new();
-    let mut add = |says: String, deployed: Deployed, limits| all.push(Change { says, deployed, limits });
-    for weights in WEIGHTS {
-        if weights != deployed.weights
-            && let Ok(model) = deployed.model.with_weights(weights)
-        {
-            let other = Deployed { model, weights: weights.to_owned(), ..deployed.clone() };
-            add(format!("--quantization {weights}"), other, ask.limits);
-        }
+/// All alternatives to the planned one, the fewest GPUs first: the layouts that were judged already, and
+/// lower precisions.
+pub(crate) fn alternatives(
+    ask: &Ask,
+    judged: &[Judged],
+    main: usize,
+    tick: &mut dyn FnMut(),
+) -> Vec<Alternative> {
+    let Some(planned) = judged.get(main).map(|judged| &judged.candidate) else { return Vec::new() };
+    let mut all: Vec<Alternative> = judged
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| *i != main && is_best_budget(*i, judged, main))
+        .map(|(_, one)| Alternative::of(one, planned, false))
+        .collect();
+    for candidate in lower_precisions(&planned.deployed) {
+        let lower = lower_precision(ask, planned, &candidate, tick);
+        all.extend(lower.map(|lower| Alternative::of(&lower, planned, true)));
     }
-    if matches!(deployed.kv, KvDtype::Bf16 | KvDtype::Fp32) {
-        add("--kv-dtype fp8".into(), Deployed { kv: KvDtype::Fp8, ..deployed.clone() }, ask.limits);
+    all.sort_by_key(|alternative| alternative.gpus.unwrap_or(u64::MAX));
+    all
+}
+
+/// Whether a combination is worth a line: of several token budgets on one layout, only the best is, and
+/// beside a chosen budget only the engine's own.
+fn is_best_budget(at: usize, all: &[Judged], main: usize) -> bool {
+    let layout = |i: usize| (all[i].candidate.deployed.tp, all[i].candidate.deployed.pp);
+    let plain = |i: usize| all[i].candidate.limits.token_budget == all[0].candidate.limits.token_budget;
+    let rate = |i: usize| all[i].fleet.as_ref().map_or(0.0, |fleet| fleet.per_instance.0.get());
+    if layout(at) == layout(main) && !plain(main) {
+        return plain(at);
     }
-    for tp in SIZES.into_iter().filter(|tp| *tp != deployed.tp && deployed.divides(*tp)) {
-        add(format!("--tp {tp}"), Deployed { tp, ..deployed.clone() }, ask.limits);
-    }
-    if let Some(budget) = asked.and_then(|instance| gentle_budget(ask, instance)) {
-        let limits = EngineLimits { token_budget: Some(budget), ..ask.limits };
-        add(format!("{TOKEN_BUDGET} {budget}"), deployed.clone(), limits);
+    let beside = (0..all.len()).filter(|i| *i != main && *i != at && layout(*i) == layout(at));
+    beside.into_iter().all(|i| rate(i) < rate(at) || (rate(i) == rate(at) && at < i))
+}
+
+/// The deployment with weights, or keys and values, stored in fewer bits that the card can compute with.
+fn lower_precisions(deployed: &Deployed) -> Vec<Deployed> {
+    let bits = |name: &str| intriage_physics::Format::named(name).map_or(16.0, |format| format.bits);
+    let stored = deployed.model.tensors.iter().max_by_key(|tensor| tensor.elements());
+    let stored = stored.map_or(16.0, |tensor| tensor.format.bits);
+    let has = |math| deployed.gpu.peak(math).is_some();
+    let weights = [("fp8", has(Math::Fp8)), ("int8", has(Math::Int8) && !has(Math::Fp8)), ("int4", true)];
+    let mut all: Vec<Deployed> = weights
+        .into_iter()
+        .filter(|(name, possible)| *possible && bits(name) < stored)
+        .filter_map(|(name, _)| {
+            let model = deployed.model.with_weights(name).ok()?;
+            Some(Deployed { model, weights: name.to_owned(), ..deployed.clone() })
+        })
+        .collect();
+    // Volta and Turing have no kernels for 8-bit keys and values.
+    let kv_kernels = !matches!(deployed.gpu.arch.as_str(), "volta" | "turing");
+    if matches!(deployed.kv, KvDtype::Bf16 | KvDtype::Fp32) && kv_kernels {
+        all.push(Deployed { kv: KvDtype::Fp8, ..deployed.clone() });
     }
     all
 }
 
-/// The token budget whose fullest step still holds the objective on gaps between tokens.
-fn gentle_budget(ask: &Ask, instance: &Instance) -> Option<u32> {
-    let gaps = ask.objectives.iter().filter(|o| o.metric == ObjectiveMetric::Itl);
-    let limit = gaps.map(|o| o.limit).reduce(f64::min)?;
-    let step = &instance.engine.step;
-    let room = (limit * 0.9 - step.base.get() * 1.3) / step.per_prompt_token.get().max(1e-9);
-    let budget = (room / f64::from(BUDGET_STEP)).floor() * f64::from(BUDGET_STEP);
-    let smaller =
-        budget >= f64::from(BUDGET_STEP) && budget <= f64::from(instance.engine.token_budget) * 0.75;
-    smaller.then_some(budget as u32)
+/// A lower precision on the planned layout or on one GPU, whichever takes fewer.
+fn lower_precision(
+    ask: &Ask,
+    planned: &Candidate,
+    lower: &Deployed,
+    tick: &mut dyn FnMut(),
+) -> Option<Judged> {
+    let mut layouts = vec![(lower.tp, lower.pp), (1, 1)];
+    layouts.dedup();
+    let mut judged: Vec<Judged> = layouts
+        .into_iter()
+        .map(|(tp, pp)| {
+            let deployed = Deployed { tp, pp, ..lower.clone() };
+            judge(ask, Candidate { deployed, limits: planned.limits }, tick)
+        })
+        .collect();
+    let best = cheapest(&judged).unwrap_or(0);
+    (best < judged.len()).then(|| judged.swap_remove(best))
 }
 
-/// What a change would bring.
-pub(crate) fn judge(ask: &Ask, change: &Change, tick: &mut dyn FnMut()) -> Alternative {
-    let mut alternative = Alternative {
-        change: change.says.clone(),
-        gpus_per_instance: change.deployed.tp,
-        pool: None,
-        per_instance: None,
-        instances: None,
-        gpus: None,
-        price_per_million_output: None,
-        why_not: None,
-    };
-    let instance = match Instance::of(ask, Some(&change.deployed), change.limits) {
-        Ok(instance) => instance,
-        Err(unfit) => {
-            alternative.why_not = Some(short(&unfit));
-            return alternative;
+impl Alternative {
+    fn of(judged: &Judged, planned: &Candidate, lower_precision: bool) -> Self {
+        let fleet = judged.fleet.as_ref();
+        let why_not = match &judged.instance {
+            Err(unfit) => Some(short(unfit)),
+            Ok(_) if fleet.is_none() => Some("misses the objectives at any rate".into()),
+            Ok(_) => None,
+        };
+        Self {
+            change: judged.candidate.flags_beside(planned, judged.instance.is_ok()),
+            gpus_per_instance: judged.candidate.deployed.gpus(),
+            pool: judged.instance.as_ref().ok().map(|instance| instance.pool.tokens),
+            per_instance: fleet.map(|fleet| fleet.per_instance),
+            instances: fleet.map(|fleet| fleet.needed.instances),
+            gpus: fleet.map(|fleet| fleet.needed.gpus),
+            price_per_million_output: fleet.and_then(|fleet| fleet.price_per_million_output),
+            why_not,
+            lower_precision,
         }
-    };
-    alternative.pool = Some(instance.pool.tokens);
-    let Some(holds) = search(ask, &instance, tick).holds else {
-        alternative.why_not = Some("misses the objectives at any rate".into());
-        return alternative;
-    };
-    alternative.per_instance = Some(holds.rate);
-    if let Some(fleet) = Fleet::of(ask, holds.rate, instance.gpus, holds.outcome.e2e.mean()) {
-        alternative.instances = Some(fleet.needed.instances);
-        alternative.gpus = Some(fleet.needed.gpus);
-        alternative.price_per_million_output = fleet.price_per_million_output;
     }
-    alternative
 }
 
 fn short(unfit: &Unfit) -> String {

@@ -1,11 +1,10 @@
 //! What is asked of a plan, and what no plan can be made for.
 
 use intriage_case::{Objective, PerSecond, Ratio, Requests, Tokens};
-use intriage_physics::model::Layer;
-use intriage_physics::{Gpu, KvDtype, ModelShape};
 use intriage_simulate::Lengths;
 
 use crate::assumptions::LENGTH_VARIATION;
+use crate::deployed::Deployed;
 use crate::measured::Measured;
 
 /// Everything a plan depends on.
@@ -27,25 +26,6 @@ pub struct Ask {
     pub price: Option<f64>,
     /// Decides every random draw.
     pub seed: u64,
-}
-
-/// A model on a number of GPUs.
-#[derive(Debug, Clone)]
-pub struct Deployed {
-    /// What the model is called.
-    pub name: String,
-    /// Its shape.
-    pub model: ModelShape,
-    /// Each of the GPUs.
-    pub gpu: Gpu,
-    /// GPUs of one instance.
-    pub tp: u32,
-    /// How keys and values are stored.
-    pub kv: KvDtype,
-    /// What weights are stored as: `bf16`, `fp8`, `int4`, …
-    pub weights: String,
-    /// Share of the memory that the engine may take.
-    pub utilisation: Option<Ratio>,
 }
 
 /// Limits of the engine; what is not told is the engine's default.
@@ -137,6 +117,14 @@ pub enum AskError {
         value: f64,
         /// What it may be.
         wanted: &'static str,
+    },
+    /// More stages than layers.
+    #[error("--pp {pp} needs at least as many layers; the model has {layers}")]
+    Stages {
+        /// Stages asked for.
+        pp: u32,
+        /// Layers of the model.
+        layers: usize,
     },
     /// The GPUs cannot share the attention heads.
     #[error("--tp {tp} does not divide the model's {heads} attention heads; possible are {possible}")]
@@ -247,45 +235,7 @@ impl Ask {
     }
 }
 
-impl Deployed {
-    fn check(&self) -> Result<(), AskError> {
-        number("--tp", f64::from(self.tp), 1.0..=1024.0, "1 to 1,024 GPUs are possible")?;
-        if let Some(utilisation) = self.utilisation {
-            let wanted = "a share of the memory above 0 and up to 1 is needed, such as 0.92";
-            number("--utilization", utilisation.get(), 0.01..=1.0, wanted)?;
-        }
-        let heads = self.heads();
-        if !self.divides(self.tp) {
-            let possible: Vec<String> =
-                (1..=64).filter(|tp| self.divides(*tp)).map(|tp| tp.to_string()).collect();
-            return Err(AskError::Heads { tp: self.tp, heads, possible: possible.join(", ") });
-        }
-        Ok(())
-    }
-
-    /// Whether so many GPUs can share the heads: evenly, KV heads copied where there are fewer.
-    pub(crate) fn divides(&self, tp: u32) -> bool {
-        let tp = u64::from(tp);
-        self.model.layers.iter().all(|layer| match *layer {
-            Layer::Attention { heads, kv_heads, .. } => {
-                heads.is_multiple_of(tp)
-                    && (kv_heads.is_multiple_of(tp) || tp.is_multiple_of(kv_heads.max(1)))
-            }
-            Layer::Latent { heads, .. } => heads.is_multiple_of(tp),
-            Layer::State { .. } | Layer::Nothing => true,
-        })
-    }
-
-    fn heads(&self) -> u64 {
-        let of = |layer: &Layer| match *layer {
-            Layer::Attention { heads, .. } | Layer::Latent { heads, .. } => Some(heads),
-            Layer::State { .. } | Layer::Nothing => None,
-        };
-        self.model.layers.iter().find_map(of).unwrap_or(1)
-    }
-}
-
-fn number(
+pub(crate) fn number(
     flag: &'static str,
     value: f64,
     range: std::ops::RangeInclusive<f64>,

@@ -1,13 +1,22 @@
 //! What a plan takes for granted where nobody told it otherwise, each with its source.
 
 use intriage_case::{Bytes, ObjectiveMetric, Ratio, Seconds, Tokens};
-use intriage_physics::Gpu;
+use intriage_physics::model::Layer;
+use intriage_physics::{Gpu, ModelShape};
 
-use crate::ask::{Ask, Deployed};
+use crate::ask::Ask;
+use crate::deployed::{Deployed, Release};
 use crate::instance::Instance;
 
 /// `--gpu-memory-utilization` of vLLM from 0.20 on.
 pub(crate) const UTILISATION: Ratio = Ratio(0.92);
+
+/// The same before 0.20.
+pub(crate) const UTILISATION_BEFORE_0_20: Ratio = Ratio(0.9);
+
+/// Memory that the driver reports and CUDA does not see: vLLM's log says 79.2 of 79.65 GiB on an 80 GB
+/// H100 and 139.8 of 140.4 GiB on an H200 (`fixtures/h200/vllm-h200-healthy30`).
+pub(crate) const DRIVER_RESERVED: Bytes = Bytes(0.48 * 1_073_741_824.0);
 
 /// CUDA graphs of one vLLM instance: 0.98 GiB in `fixtures/h200/vllm-h200-healthy30` (8B, 51 sizes).
 pub(crate) const GRAPHS: Bytes = Bytes(1_073_741_824.0);
@@ -18,6 +27,22 @@ pub(crate) const HOST_PER_STEP: Seconds = Seconds(0.7e-3);
 
 /// Scheduling, sampling and detokenizing of one more sequence in a step, from the same recordings.
 pub(crate) const HOST_PER_SEQUENCE: Seconds = Seconds(10e-6);
+
+/// Time of the small kernels of one layer with experts (norms, router, top-k, sorting of tokens, scaling),
+/// whatever the batch: they run one after the other, and bytes or FLOPs do not explain them. It is what
+/// is left of the published single-stream steps in `data/published.json`, 85 to 105 µs for Qwen3's.
+pub(crate) const EXPERT_LAYER: Seconds = Seconds(90e-6);
+
+/// The same for one layer of latent attention, which multiplies in six steps instead of two.
+pub(crate) const LATENT_LAYER: Seconds = Seconds(40e-6);
+
+/// Of the FLOP/s that a dense model reaches, what a mixture of experts reaches: each expert gets few
+/// tokens and an uneven share of them. Published prompt rates reach 8 to 24 % of peak where dense
+/// models reach 40 to 55 % (`data/published.json`).
+pub(crate) const EXPERT_COMPUTE: Ratio = Ratio(0.3);
+
+/// Time to hand a batch from one pipeline stage to the next.
+pub(crate) const STAGE_HANDOVER: Seconds = Seconds(50e-6);
 
 /// Steps alike differ by so much; seen on the H200.
 pub(crate) const STEP_NOISE: Ratio = Ratio(0.05);
@@ -37,6 +62,14 @@ pub(crate) fn engine_defaults(gpu: &Gpu) -> (u32, u32) {
     if large { (8192, 1024) } else { (2048, 256) }
 }
 
+/// Time of the small kernels of one step, all layers together: 0 for dense models with plain attention,
+/// whose share of peak bandwidth already covers them.
+pub(crate) fn layer_kernels(model: &ModelShape) -> Seconds {
+    let latent = model.layers.iter().filter(|layer| matches!(layer, Layer::Latent { .. })).count();
+    let expert = if model.experts().is_some() { model.layers.len() } else { 0 };
+    Seconds(expert as f64 * EXPERT_LAYER.get() + latent as f64 * LATENT_LAYER.get())
+}
+
 /// The middle of a range of achieved shares.
 pub(crate) fn middle((low, high): (Ratio, Ratio)) -> Ratio {
     Ratio(f64::midpoint(low.get(), high.get()))
@@ -46,14 +79,17 @@ pub(crate) fn middle((low, high): (Ratio, Ratio)) -> Ratio {
 pub(crate) fn assumptions(ask: &Ask, instance: Option<&Instance>) -> Vec<String> {
     let mut all = Vec::new();
     if let Some(deployed) = &ask.deployed {
-        speed(ask, deployed, &mut all);
-        let Deployed { utilisation, gpu, .. } = deployed;
-        let share = utilisation.unwrap_or(UTILISATION);
-        let given = if utilisation.is_some() { "" } else { " (vLLM's default)" };
+        speed(ask, deployed, instance, &mut all);
+        let (share, given) = (deployed.utilisation(), deployed.utilisation.is_some());
+        let given = if given { "" } else { " (vLLM's default)" };
+        let graphs = match deployed.release {
+            Release::Before020 => "CUDA graphs outside of it (vLLM before 0.20)".to_owned(),
+            Release::From020 => format!("CUDA graphs {GRAPHS}"),
+        };
         all.push(format!(
-            "the engine may take {share} of the memory{given}; CUDA graphs {GRAPHS}, activations estimated"
+            "the engine may take {share} of the memory{given}; {graphs}, activations estimated"
         ));
-        let (budget, sequences) = engine_defaults(gpu);
+        let (budget, sequences) = engine_defaults(&deployed.gpu);
         let seen = ask.measured.as_ref().map(|measured| measured.limits).unwrap_or_default();
         if ask.limits.token_budget.or(seen.token_budget).is_none() {
             all.push(format!("token budget {budget} (vLLM's default here; --max-num-batched-tokens)"));
@@ -101,7 +137,7 @@ pub(crate) fn assumptions(ask: &Ask, instance: Option<&Instance>) -> Vec<String>
     all
 }
 
-fn speed(ask: &Ask, deployed: &Deployed, all: &mut Vec<String>) {
+fn speed(ask: &Ask, deployed: &Deployed, instance: Option<&Instance>, all: &mut Vec<String>) {
     let gpu = &deployed.gpu;
     let (mfu, mbu) = (middle(gpu.mfu), middle(gpu.mbu));
     let scaled = if ask.measured.is_some() { ", scaled to what was measured" } else { "" };
@@ -110,8 +146,16 @@ fn speed(ask: &Ask, deployed: &Deployed, all: &mut Vec<String>) {
         gpu.mbu.0, gpu.mbu.1, gpu.mfu.0, gpu.mfu.1
     ));
     if deployed.model.experts().is_some() {
+        let batch = instance.map_or(TYPICAL_BATCH, |instance| instance.typical_batch);
         all.push(format!(
-            "every step reads the experts that {TYPICAL_BATCH} tokens touch: too many at low rates"
+            "a mixture of experts reaches {EXPERT_COMPUTE} of a dense model's FLOP/s, and each layer costs {} besides bytes (docs/plan-accuracy.md); every step reads the experts that {batch} tokens touch, which is too many at low rates",
+            Seconds(layer_kernels(&deployed.model).get() / deployed.model.layers.len().max(1) as f64)
+        ));
+    }
+    if deployed.pp > 1 {
+        all.push(format!(
+            "{} pipeline stages work on different requests at the same time; a handover takes {STAGE_HANDOVER}",
+            deployed.pp
         ));
     }
 }

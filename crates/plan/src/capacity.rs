@@ -1,16 +1,16 @@
 //! What one instance can do: its pace alone, its sweep, its knee, and where the objectives stop it.
 
 use intriage_case::{Objective, ObjectiveMetric, PerSecond, Quantity, Ratio, Requests, Seconds, Tokens};
-use intriage_physics::bounds::{StepLoad, StepTime};
+use intriage_physics::bounds::StepLoad;
 use intriage_physics::queueing::{SweepPoint, knee};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::ask::{Ask, Deployed};
+use crate::ask::Ask;
+use crate::deployed::Deployed;
 use crate::instance::Instance;
 use crate::limits::{Ceiling, CeilingOf, ceilings};
-use crate::pace::expected;
-use crate::search::{Found, Trial, is_rough, search, trial};
+use crate::search::{Found, Trial, is_rough, trial};
 
 /// What one instance can do.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -98,10 +98,9 @@ const SWEEP: [f64; 12] = [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 
 const CROWDED: f64 = 0.5;
 
 impl Capacity {
-    pub(crate) fn of(ask: &Ask, instance: &Instance, tick: &mut dyn FnMut()) -> Self {
+    pub(crate) fn of(ask: &Ask, instance: &Instance, found: &Found, tick: &mut dyn FnMut()) -> Self {
         let ceilings = ceilings(instance, &ask.traffic);
         let lowest = ceilings.first().map_or(0.0, |ceiling| ceiling.rate.0.get());
-        let found = search(ask, instance, tick);
         let stride = if is_rough(ask, instance) { 2 } else { 1 };
         let mut sweep: Vec<RatePoint> = SWEEP
             .iter()
@@ -117,7 +116,7 @@ impl Capacity {
         sweep.extend(at_objectives);
         sweep.sort_by(|a, b| a.rate.0.get().total_cmp(&b.rate.0.get()));
         let points: Vec<SweepPoint> = sweep.iter().map(|point| point.sweep_point(ask.traffic.osl)).collect();
-        let binding = binding(ask, instance, &found);
+        let binding = binding(ask, instance, found);
         Self {
             paces: ask.deployed.as_ref().map_or_else(Vec::new, |deployed| paces(ask, deployed, instance)),
             knee: knee(&points).map(|point| PerSecond(Requests(point.load))),
@@ -154,29 +153,17 @@ impl RatePoint {
 }
 
 fn paces(ask: &Ask, deployed: &Deployed, instance: &Instance) -> Vec<Pace> {
-    let on = deployed.physics();
     let context = instance.pool.live_context;
     let computed = ask.traffic.computed();
     let cached = Tokens(ask.traffic.isl.get() - computed.get());
     let most = instance.pool.concurrency_live.get().min(f64::from(instance.engine.max_sequences)) as u32;
-    let host = crate::assumptions::HOST_PER_STEP.get();
-    let pace = |step: String, load: &StepLoad, sequences: f64| {
-        let StepTime { bound, .. } = on.step(load);
-        let host = host + sequences * crate::assumptions::HOST_PER_SEQUENCE.get();
-        Pace {
-            step,
-            bound,
-            compute_bound: on.step(load).compute_bound(),
-            expected: Seconds(expected(&on, load).get() + host),
-        }
-    };
+    let prompt = StepLoad::prefill(computed, cached);
     let mut all = vec![
-        pace(format!("prompt of {computed} alone"), &StepLoad::prefill(computed, cached), 1.0),
-        pace(format!("decode, one request at {context}"), &StepLoad::decode(1, context), 1.0),
+        Pace::of(deployed, format!("prompt of {computed} alone"), &prompt, 1),
+        deployed.decode_pace(1, context),
     ];
     if most > 1 {
-        let full = StepLoad::decode(most, context);
-        all.push(pace(format!("decode, {most} requests at {context}"), &full, f64::from(most)));
+        all.push(deployed.decode_pace(most, context));
     }
     all
 }

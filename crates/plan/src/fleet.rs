@@ -26,9 +26,31 @@ pub struct Fleet {
     pub growth_asked: bool,
     /// The founding documents' formula beside the right one.
     pub misread: Misread,
+    /// What is left when one instance fails.
+    pub one_lost: OneLost,
     /// Price of a million output tokens at the planned rate, idle headroom included.
     pub price_per_million_output: Option<f64>,
+    /// Price of a million tokens, prompts and answers together.
+    pub price_per_million_tokens: Option<f64>,
+    /// Price of all GPUs for an hour.
+    pub price_per_hour: Option<f64>,
+    /// Price of all GPUs for a month of 730 hours.
+    pub price_per_month: Option<f64>,
 }
+
+/// The fleet with one instance fewer than planned.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct OneLost {
+    /// Requests a second that the rest serves within the objectives.
+    pub holds: PerSecond<Requests>,
+    /// Whether that is still the asked peak.
+    pub holds_peak: bool,
+    /// Instances that hold the peak with one of them lost.
+    pub needed: Count,
+}
+
+/// Hours of a month: a twelfth of 8,760.
+const HOURS_A_MONTH: f64 = 730.0;
 
 /// A number of instances.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
@@ -87,20 +109,43 @@ impl Fleet {
             Headroom::Spare(_) => with_spare,
             Headroom::Growth(_) => for_growth,
         };
-        let tokens_an_hour = peak.0.get() * ask.traffic.osl.get() * 3600.0;
+        let bare = count(queueing::Headroom::None, Ratio(0.0))?;
+        let hourly = ask.price.map(|price| price * needed.gpus as f64);
+        let per_million = |each: f64| hourly.map(|hourly| hourly / (peak.0.get() * each * 3600.0) * 1e6);
+        let (isl, osl) = (ask.traffic.isl.get(), ask.traffic.osl.get());
         Some(Self {
             per_instance: each,
             gpus_per_instance: gpus,
-            bare: count(queueing::Headroom::None, Ratio(0.0))?,
+            bare,
             for_growth,
             with_spare,
             needed,
             growth_asked: matches!(ask.headroom, Headroom::Growth(_)),
             misread: Misread::of(peak, each, gpus, e2e)?,
-            price_per_million_output: ask
-                .price
-                .map(|price| price * needed.gpus as f64 / tokens_an_hour * 1e6),
+            one_lost: OneLost::of(peak, each, needed, bare, gpus),
+            price_per_million_output: per_million(osl),
+            price_per_million_tokens: per_million(isl + osl),
+            price_per_hour: hourly,
+            price_per_month: hourly.map(|hourly| hourly * HOURS_A_MONTH),
         })
+    }
+}
+
+impl OneLost {
+    fn of(
+        peak: PerSecond<Requests>,
+        each: PerSecond<Requests>,
+        needed: Count,
+        bare: Count,
+        gpus: u32,
+    ) -> Self {
+        let holds = each.0.get() * needed.instances.saturating_sub(1) as f64;
+        let instances = needed.instances.max(bare.instances.saturating_add(1));
+        Self {
+            holds: PerSecond(Requests(holds)),
+            holds_peak: holds >= peak.0.get(),
+            needed: Count { share: needed.share, instances, gpus: instances.saturating_mul(u64::from(gpus)) },
+        }
     }
 }
 
@@ -166,6 +211,22 @@ mod tests {
         // 20 GPUs at 2.50 an hour make 100 × 300 tokens a second.
         let price = fleet(Headroom::Spare(Ratio(0.25))).price_per_million_output.unwrap();
         assert!((price - 20.0 * 2.5 / (100.0 * 300.0 * 3600.0) * 1e6).abs() < 1e-12);
+        let fleet = fleet(Headroom::Spare(Ratio(0.25)));
+        assert_eq!((fleet.price_per_hour, fleet.price_per_month), (Some(50.0), Some(36_500.0)));
+        let all = fleet.price_per_million_tokens.unwrap();
+        assert!((all - price * 300.0 / 2300.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn one_lost_instance_is_counted_against_the_peak() {
+        // Ten instances of 14 requests a second hold 126 with one lost.
+        let spare = fleet(Headroom::Spare(Ratio(0.25))).one_lost;
+        assert!((spare.holds.0.get() - 126.0).abs() < 1e-9 && spare.holds_peak);
+        assert_eq!((spare.needed.instances, spare.needed.gpus), (10, 20));
+        // Eight hold the peak of 100 with nothing to lose: 98 are left, so a ninth is needed.
+        let bare = fleet(Headroom::Spare(Ratio(0.0))).one_lost;
+        assert!((bare.holds.0.get() - 98.0).abs() < 1e-9 && !bare.holds_peak);
+        assert_eq!((bare.needed.instances, bare.needed.gpus), (9, 18));
     }
 
     #[test]

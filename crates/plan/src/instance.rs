@@ -5,8 +5,9 @@ use intriage_physics::memory::Budget;
 use intriage_physics::queueing::{LiveContext, live_context};
 use intriage_simulate::{EngineConfig, FleetConfig, Front, Policy, Random, Router, StepTime};
 
-use crate::ask::{Ask, Deployed, EngineLimits};
-use crate::assumptions::{BLOCK, engine_defaults};
+use crate::ask::{Ask, EngineLimits};
+use crate::assumptions::{BLOCK, TYPICAL_BATCH, engine_defaults};
+use crate::deployed::Deployed;
 use crate::measured::{Measured, at};
 use crate::memory::Pool;
 use crate::pace::{Around, Calibration, step_time};
@@ -18,6 +19,8 @@ pub(crate) struct Instance {
     pub(crate) gpus: u32,
     pub(crate) budget: Option<Budget>,
     pub(crate) pool: Pool,
+    /// Sequences whose experts every step is charged with.
+    pub(crate) typical_batch: u32,
 }
 
 /// Why an instance cannot start.
@@ -40,7 +43,7 @@ impl Instance {
     /// The instance that an ask describes, or the same with another deployment.
     pub(crate) fn of(ask: &Ask, deployed: Option<&Deployed>, limits: EngineLimits) -> Result<Self, Unfit> {
         if let Some(deployed) = deployed {
-            return Self::deployed(ask, deployed, limits);
+            return Self::with_batch(ask, deployed, limits, TYPICAL_BATCH);
         }
         match &ask.measured {
             Some(measured) => Ok(Self::measured(ask, measured, limits)),
@@ -48,7 +51,13 @@ impl Instance {
         }
     }
 
-    fn deployed(ask: &Ask, deployed: &Deployed, limits: EngineLimits) -> Result<Self, Unfit> {
+    /// The same, charged with the experts that a batch of this size touches.
+    pub(crate) fn with_batch(
+        ask: &Ask,
+        deployed: &Deployed,
+        limits: EngineLimits,
+        typical_batch: u32,
+    ) -> Result<Self, Unfit> {
         let on = deployed.physics();
         let seen = ask.measured.as_ref().map(|measured| measured.limits).unwrap_or_default();
         let (budget_default, sequences_default) = engine_defaults(&deployed.gpu);
@@ -63,7 +72,7 @@ impl Instance {
         let needed = Tokens(ask.traffic.isl.get() + ask.traffic.osl.get());
         let asked = limits.window.or(seen.window);
         let at = Tokens(asked.map_or(needed.get(), f64::from));
-        let pool = budget.tokens(&on, at);
+        let pool = Tokens(deployed.concurrency(&budget, at).get() * at.get());
         match asked {
             Some(window) if pool.get() < f64::from(window) => {
                 return Err(Unfit::Window { budget, pool, window });
@@ -73,8 +82,8 @@ impl Instance {
         }
         let window = asked.unwrap_or_else(|| longest.min(pool.get() as u32));
         let live = live(ask, window);
-        let full = budget.concurrency(&on, Tokens(f64::from(window)));
-        let running = budget.concurrency(&on, live.mean);
+        let full = deployed.concurrency(&budget, Tokens(f64::from(window)));
+        let running = deployed.concurrency(&budget, live.mean);
         let pool = Pool::new(
             Some(deployed.kv_bytes_per_token(live.mean)),
             (window, full),
@@ -86,13 +95,14 @@ impl Instance {
             context: live.mean,
             sequences: max_sequences.min(pool.concurrency_live.get() as u32).max(1),
             token_budget,
+            typical_batch,
         };
-        let mut step = step_time(&on, around);
+        let mut step = step_time(&on, deployed.pp, around);
         if let (Some(measured), Some(own)) = (&ask.measured, &ask.deployed) {
             step = calibration(measured, own, around).apply(step);
         }
         let engine = engine(step, pool.tokens, window, max_sequences, token_budget);
-        Ok(Self { engine, gpus: deployed.tp, budget: Some(budget), pool })
+        Ok(Self { engine, gpus: deployed.gpus(), budget: Some(budget), pool, typical_batch })
     }
 
     /// What a case alone tells: no memory account, and a pool as the engine reported it.
@@ -112,7 +122,7 @@ impl Instance {
         let token_budget = limits.token_budget.or(seen.token_budget).unwrap_or(2048);
         let mut engine = engine(measured.step, pool.tokens, window, sequences, token_budget);
         engine.plans_ahead = measured.plans_ahead;
-        Self { engine, gpus: measured.gpus, budget: None, pool }
+        Self { engine, gpus: measured.gpus, budget: None, pool, typical_batch: TYPICAL_BATCH }
     }
 
     /// The instance alone behind its address.
@@ -128,7 +138,7 @@ impl Instance {
 
 /// The measured instance's speed over what is expected of the deployment that was measured.
 fn calibration(measured: &Measured, own: &Deployed, around: Around) -> Calibration {
-    let expected = step_time(&own.physics(), around);
+    let expected = step_time(&own.physics(), own.pp, around);
     let decode = at(&expected, measured.batch, measured.context);
     let ratio = |measured: Seconds, expected: Seconds| {
         Ratio::of(measured.get(), expected.get()).unwrap_or(Ratio(1.0))
@@ -186,7 +196,10 @@ impl Unfit {
 
     /// Why it does not start, with the number.
     pub(crate) fn says(&self, deployed: &Deployed) -> String {
-        let gpus = if deployed.tp == 1 { "one GPU".to_owned() } else { format!("{} GPUs", deployed.tp) };
+        let gpus = match deployed.gpus() {
+            1 => "one GPU".to_owned(),
+            gpus => format!("{gpus} GPUs"),
+        };
         match self {
             Self::Memory { budget } => {
                 let rest = Bytes(

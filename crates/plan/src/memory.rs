@@ -2,13 +2,13 @@
 
 use intriage_case::{Bytes, Ratio, Requests, Tokens};
 use intriage_physics::Deployment;
-use intriage_physics::memory::{Budget, Policy, Spending};
+use intriage_physics::memory::{Budget, Policy, Sampling, Spending};
 use intriage_physics::queueing::LiveContext;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::ask::Deployed;
-use crate::assumptions::{GRAPHS, UTILISATION};
+use crate::assumptions::{DRIVER_RESERVED, GRAPHS, UTILISATION, UTILISATION_BEFORE_0_20};
+use crate::deployed::{Deployed, Release};
 
 /// The memory of each GPU, divided.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -55,12 +55,38 @@ impl Deployed {
         Deployment::new(&self.model, &self.gpu).on(self.tp).with_kv(self.kv)
     }
 
+    /// Share of the memory that the engine may take.
+    pub(crate) fn utilisation(&self) -> Ratio {
+        self.utilisation.unwrap_or(match self.release {
+            Release::Before020 => UTILISATION_BEFORE_0_20,
+            Release::From020 => UTILISATION,
+        })
+    }
+
     pub(crate) fn budget(&self, token_budget: u32, sequences: u32) -> Budget {
-        let on = self.physics();
-        let utilisation = self.utilisation.unwrap_or(UTILISATION);
-        let mut spending = Spending::estimate(&on, Tokens(f64::from(token_budget)), sequences);
+        let mut gpu = self.gpu.clone();
+        gpu.memory = Bytes((gpu.memory.get() - DRIVER_RESERVED.get()).max(0.0));
+        let on = Deployment::new(&self.model, &gpu).on(self.tp).with_kv(self.kv);
+        let sampling = match self.release {
+            Release::Before020 => Sampling::BySorting,
+            Release::From020 => Sampling::Fused,
+        };
+        let mut spending = Spending::estimate_with(&on, Tokens(f64::from(token_budget)), sequences, sampling);
         spending.graphs = GRAPHS;
-        Budget::of(&on, Policy::Vllm { utilisation, graphs_counted: true }, spending)
+        spending.weights = Bytes(spending.weights.get() * self.largest_stage());
+        let graphs_counted = self.release == Release::From020;
+        Budget::of(&on, Policy::Vllm { utilisation: self.utilisation(), graphs_counted }, spending)
+    }
+
+    /// Share of the weights that the fullest pipeline stage holds: layers divide in whole numbers.
+    fn largest_stage(&self) -> f64 {
+        let layers = self.model.layers.len().max(1);
+        layers.div_ceil(self.pp.max(1) as usize) as f64 / layers as f64
+    }
+
+    /// Sequences of this length that the pool of one instance holds: each stage keeps its layers' part.
+    pub(crate) fn concurrency(&self, budget: &Budget, length: Tokens) -> Requests {
+        Requests(budget.concurrency(&self.physics(), length).get() / self.largest_stage())
     }
 
     /// Bytes of one token's keys and values, all GPUs together, in a sequence of this length.

@@ -37,6 +37,17 @@ pub(crate) fn spread(ask: &Ask, instance: &Instance, capacity: &Capacity) -> Opt
     })
 }
 
+/// A prefix that one cache would hold is looked for in several, unless requests are routed by it.
+pub(crate) fn split_prefix_cache(ask: &Ask, fleet: &Fleet) -> Option<String> {
+    let instances = fleet.needed.instances;
+    (ask.traffic.prefix_share.get() > 0.0 && instances > 1).then(|| {
+        format!(
+            "{instances} instances split the prefix cache: the planned share of {} holds only if requests with the same beginning go to the same instance (prefix-aware routing), or if all share one beginning",
+            ask.traffic.prefix_share
+        )
+    })
+}
+
 /// What the recorded server's own state means for the plan.
 fn recorded(ask: &Ask, measured: &Measured) -> Vec<String> {
     let mut notes = Vec::new();

@@ -5,7 +5,9 @@ use intriage_physics::bounds::StepLoad;
 use intriage_physics::{Deployment, Link};
 use intriage_simulate::StepTime;
 
-use crate::assumptions::{HOST_PER_SEQUENCE, HOST_PER_STEP, STEP_NOISE, TYPICAL_BATCH, middle};
+use crate::assumptions::{
+    EXPERT_COMPUTE, HOST_PER_SEQUENCE, HOST_PER_STEP, STAGE_HANDOVER, STEP_NOISE, layer_kernels, middle,
+};
 
 /// The load for which the line is drawn: between these points it is interpolation.
 #[derive(Debug, Clone, Copy)]
@@ -18,24 +20,28 @@ pub(crate) struct Around {
     pub(crate) sequences: u32,
     /// Tokens in one step at most.
     pub(crate) token_budget: u32,
+    /// Sequences whose experts every step is charged with.
+    pub(crate) typical_batch: u32,
 }
 
 /// What good software is expected to reach of a step's bound; host work not included.
 pub(crate) fn expected(on: &Deployment<'_>, load: &StepLoad) -> Seconds {
-    let (bandwidth, compute, communication) = parts(on, load);
-    Seconds(bandwidth.max(compute) + communication)
+    let (bandwidth, compute, fixed) = parts(on, load);
+    Seconds(bandwidth.max(compute) + fixed)
 }
 
-/// Reading, multiplying and communicating, each at its expected share of the peak.
+/// Reading and multiplying, each at its expected share of the peak, and what comes on top of both:
+/// communication and the small kernels of each layer.
 fn parts(on: &Deployment<'_>, load: &StepLoad) -> (f64, f64, f64) {
     let step = on.step(load);
     let (least, most) = Link::latency(on.link);
     // The bound has the link's best latency; half the range is added, twice a layer.
     let slower = if on.tp > 1 { (most - least).get() * on.model.layers.len() as f64 } else { 0.0 };
+    let uneven = if on.model.experts().is_some() { EXPERT_COMPUTE.get() } else { 1.0 };
     (
         step.bandwidth.get() / middle(on.gpu.mbu).get(),
-        step.compute.get() / middle(on.gpu.mfu).get(),
-        step.communication.get() + slower,
+        step.compute.get() / (middle(on.gpu.mfu).get() * uneven),
+        step.communication.get() + slower + layer_kernels(on.model).get(),
     )
 }
 
@@ -44,8 +50,11 @@ fn parts(on: &Deployment<'_>, load: &StepLoad) -> (f64, f64, f64) {
 /// Reading weights is the base, reading live KV goes with the context, and a prompt token costs what
 /// the roofline adds between a step without prompts and one with enough of them to keep the
 /// arithmetic busy. A step with few prompt tokens therefore comes out a little too long, never too short.
-pub(crate) fn step_time(on: &Deployment<'_>, around: Around) -> StepTime {
-    let batch = around.sequences.clamp(1, TYPICAL_BATCH);
+///
+/// With `stages` pipeline stages as many batches are under way at once, each with its share of the
+/// requests: a pass still reads all weights, and the work that goes with requests is divided.
+pub(crate) fn step_time(on: &Deployment<'_>, stages: u32, around: Around) -> StepTime {
+    let batch = around.sequences.clamp(1, around.typical_batch.max(1));
     let nothing = Tokens(0.0);
     let (_, _, alone) = parts(on, &StepLoad::decode(1, nothing));
     let (weights, ..) = parts(on, &StepLoad::decode(batch, nothing));
@@ -56,11 +65,13 @@ pub(crate) fn step_time(on: &Deployment<'_>, around: Around) -> StepTime {
         ((expected(on, &StepLoad::decode(full, nothing)).get() - gpu) / f64::from(full)).max(0.0);
     let (with_kv, ..) = parts(on, &StepLoad::decode(batch, around.context));
     let per_context = (with_kv - weights) / (f64::from(batch) * around.context.get()).max(1.0);
+    let stages = f64::from(stages.max(1));
+    let handovers = (stages - 1.0) * STAGE_HANDOVER.get();
     StepTime {
-        base: Seconds(gpu + HOST_PER_STEP.get()),
-        per_prompt_token: per_prompt_token(on, around, gpu),
-        per_sequence: Seconds(per_sequence + HOST_PER_SEQUENCE.get()),
-        per_context_token: Seconds(per_context.max(0.0)),
+        base: Seconds(gpu + HOST_PER_STEP.get() + handovers),
+        per_prompt_token: Seconds(per_prompt_token(on, around, gpu).get() / stages),
+        per_sequence: Seconds((per_sequence + HOST_PER_SEQUENCE.get()) / stages),
+        per_context_token: Seconds(per_context.max(0.0) / stages),
         noise: STEP_NOISE,
         ..StepTime::constant(Seconds(0.0))
     }

@@ -4,15 +4,17 @@ use intriage_case::{Objective, ObjectiveMetric, PerSecond, Ratio, Requests, Seco
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::alternatives::{Alternative, TOKEN_BUDGET, changes, judge};
+use crate::alternatives::{Alternative, TOKEN_BUDGET, alternatives};
 use crate::ask::{Ask, Headroom};
 use crate::assumptions::assumptions;
 use crate::capacity::{Capacity, Limit, rate_text};
+use crate::combinations::{Candidate, Combination, Judged, cheapest, combinations, nearest};
+use crate::deployed::Layout;
 use crate::fleet::Fleet;
-use crate::instance::Instance;
+use crate::instance::{Instance, Unfit};
 use crate::memory::{MemoryAccount, Pool};
-use crate::notes::{beyond_recorded, notes, recorded_limit, spread};
-use crate::search::caution;
+use crate::notes::{beyond_recorded, notes, recorded_limit, split_prefix_cache, spread};
+use crate::search::{Found, caution, search};
 
 /// The version of the machine-readable plan.
 pub const SCHEMA: &str = "intriage.plan/1";
@@ -24,7 +26,9 @@ pub struct Plan {
     pub schema: String,
     /// Whether it works, in one sentence.
     pub verdict: Verdict,
-    /// What was asked.
+    /// The combination that takes the fewest GPUs; absent where none works or no model was given.
+    pub cheapest: Option<Combination>,
+    /// What was asked, and what the plan chose where nothing was.
     pub asked: Asked,
     /// The memory of each GPU; absent where no model was given.
     pub memory: Option<MemoryAccount>,
@@ -60,8 +64,14 @@ pub struct Asked {
     pub model: Option<String>,
     /// The GPU.
     pub gpu: Option<String>,
-    /// GPUs of one instance.
+    /// GPUs that share every layer.
     pub tp: u32,
+    /// Pipeline stages.
+    pub pp: u32,
+    /// Whether the plan chose `tp` and `pp`.
+    pub layout_chosen: bool,
+    /// The token budget, where it was asked for or chosen.
+    pub token_budget: Option<u32>,
     /// How weights are stored.
     pub weights: Option<String>,
     /// How keys and values are stored.
@@ -82,9 +92,38 @@ pub struct Asked {
 
 /// Makes a plan. Call [`Ask::check`] first; `tick` is called before every simulation.
 pub fn plan(ask: &Ask, tick: &mut dyn FnMut()) -> Plan {
+    let Some(deployed) = &ask.deployed else {
+        let instance = Instance::of(ask, None, ask.limits);
+        let found = instance.as_ref().ok().map(|instance| search(ask, instance, tick));
+        return described(ask, instance, found, tick);
+    };
+    let mut judged = combinations(ask, deployed, tick);
+    let best = cheapest(&judged);
+    let main = match deployed.layout {
+        Layout::Asked => 0,
+        Layout::Chosen => best.unwrap_or_else(|| nearest(&judged)),
+    };
+    let others = alternatives(ask, &judged, main, tick);
+    let cheapest = best.and_then(|best| judged[best].combination(ask, best == main));
+    let Judged { candidate, instance, found, .. } = judged.swap_remove(main);
+    let own = Ask { deployed: Some(candidate.deployed), limits: candidate.limits, ..ask.clone() };
+    let mut plan = described(&own, instance, found, tick);
+    plan.cheapest = cheapest;
+    plan.compare(others);
+    plan
+}
+
+/// The plan for one instance, with what the search found for it.
+fn described(
+    ask: &Ask,
+    instance: Result<Instance, Unfit>,
+    found: Option<Found>,
+    tick: &mut dyn FnMut(),
+) -> Plan {
     let mut plan = Plan {
         schema: SCHEMA.to_owned(),
         verdict: Verdict { works: false, answer: String::new(), instead: Vec::new() },
+        cheapest: None,
         asked: asked(ask),
         memory: None,
         pool: None,
@@ -94,13 +133,13 @@ pub fn plan(ask: &Ask, tick: &mut dyn FnMut()) -> Plan {
         assumptions: Vec::new(),
         notes: notes(ask),
     };
-    let instance = match Instance::of(ask, ask.deployed.as_ref(), ask.limits) {
-        Ok(instance) => instance,
-        Err(unfit) => {
+    let (instance, found) = match (instance, found) {
+        (Ok(instance), Some(found)) => (instance, found),
+        (Ok(_), None) => return plan,
+        (Err(unfit), _) => {
             plan.memory = unfit.budget().map(MemoryAccount::of);
             plan.verdict.answer = ask.deployed.as_ref().map_or_else(String::new, |own| unfit.says(own));
             plan.assumptions = assumptions(ask, None);
-            plan.compare(ask, None, tick);
             return plan;
         }
     };
@@ -117,40 +156,44 @@ pub fn plan(ask: &Ask, tick: &mut dyn FnMut()) -> Plan {
     }
     if let Some(why) = below_physics(ask, &instance) {
         plan.verdict.answer = why;
-        plan.compare(ask, Some(&instance), tick);
         return plan;
     }
-    let capacity = Capacity::of(ask, &instance, tick);
+    let capacity = Capacity::of(ask, &instance, &found, tick);
     if let Some(best) = capacity.at_objectives {
         plan.fleet = Fleet::of(ask, best.rate, instance.gpus, best.e2e_mean);
         plan.notes.extend(spread(ask, &instance, &capacity));
     }
+    plan.notes.extend(plan.fleet.as_ref().and_then(|fleet| split_prefix_cache(ask, fleet)));
     plan.verdict = verdict(ask, &capacity, plan.fleet.as_ref());
     plan.notes.extend(recorded_limit(ask, &capacity));
     plan.notes.extend(beyond_recorded(ask, &capacity));
     plan.capacity = Some(capacity);
-    plan.compare(ask, Some(&instance), tick);
     plan
 }
 
+/// Alternatives that a plan without an answer names.
+const MOST_ADVICE: usize = 8;
+
 impl Plan {
-    /// Judges the alternatives; where the plan does not work, those that do become advice.
-    fn compare(&mut self, ask: &Ask, instance: Option<&Instance>, tick: &mut dyn FnMut()) {
-        let Some(deployed) = &ask.deployed else { return };
-        let changes = changes(ask, deployed, instance);
-        self.alternatives = changes.iter().map(|change| judge(ask, change, tick)).collect();
-        self.alternatives.sort_by_key(|alternative| alternative.gpus.unwrap_or(u64::MAX));
+    /// Takes in the alternatives; where the plan does not work, those that do become advice.
+    fn compare(&mut self, alternatives: Vec<Alternative>) {
+        self.alternatives = alternatives;
         self.advise_budget();
         if self.verdict.works {
             return;
         }
         for alternative in &self.alternatives {
-            if let (Some(rate), Some(gpus)) = (alternative.per_instance, alternative.gpus) {
+            if let (Some(rate), Some(gpus)) = (alternative.per_instance, alternative.gpus)
+                && self.verdict.instead.len() < MOST_ADVICE
+            {
                 let rate = rate_text(rate);
-                self.verdict.instead.push(format!("{}: {rate} an instance, {gpus} GPUs", alternative.change));
+                let check = if alternative.lower_precision { "; check the quality first" } else { "" };
+                self.verdict
+                    .instead
+                    .push(format!("{}: {rate} an instance, {gpus} GPUs{check}", alternative.change));
             }
         }
-        if self.verdict.instead.is_empty() {
+        if self.verdict.instead.is_empty() && !self.alternatives.is_empty() {
             self.verdict.instead.push("none of the alternatives below works either: take a larger GPU, shorter lengths or wider objectives".to_owned());
         }
     }
@@ -193,6 +236,9 @@ fn asked(ask: &Ask) -> Asked {
         model: deployed.map(|d| d.name.clone()),
         gpu: deployed.map(|d| d.gpu.id.clone()).or_else(|| seen.and_then(|m| m.gpu.clone())),
         tp: deployed.map_or_else(|| seen.map_or(1, |m| m.gpus), |d| d.tp),
+        pp: deployed.map_or(1, |d| d.pp),
+        layout_chosen: deployed.is_some_and(|d| d.layout == Layout::Chosen),
+        token_budget: ask.limits.token_budget,
         weights: deployed.map(|d| d.weights.clone()),
         kv_dtype: deployed.map(|d| format!("{:?}", d.kv).to_lowercase()),
         rate: ask.traffic.rate,
@@ -223,7 +269,8 @@ fn below_physics(ask: &Ask, instance: &Instance) -> Option<String> {
         if least.get() > objective.limit {
             return Some(format!(
                 "{objective} is below what physics allows at any rate: {what} at least {least} on {} × {}",
-                deployed.tp, deployed.gpu.id
+                deployed.gpus(),
+                deployed.gpu.id
             ));
         }
     }
@@ -243,8 +290,14 @@ fn verdict(ask: &Ask, capacity: &Capacity, fleet: Option<&Fleet>) -> Verdict {
         Headroom::Growth(share) => format!("{share} growth"),
     };
     let needed = fleet.needed;
+    let layout = match &ask.deployed {
+        Some(own) if own.layout == Layout::Chosen => {
+            format!("{}: ", Candidate { deployed: own.clone(), limits: ask.limits }.flags())
+        }
+        _ => String::new(),
+    };
     let answer = format!(
-        "{} ({}) for {} with {room}: one instance holds the objectives up to {}",
+        "{layout}{} ({}) for {} with {room}: one instance holds the objectives up to {}",
         needed.instances_text(),
         needed.gpus_text(),
         rate_text(ask.traffic.rate),

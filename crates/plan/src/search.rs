@@ -53,6 +53,13 @@ pub(crate) struct Found {
     pub(crate) by_chance: Option<(PerSecond<Requests>, PerSecond<Requests>)>,
 }
 
+impl Found {
+    /// Requests in the batch on average at the highest rate that holds; `None` where none does.
+    pub(crate) fn running(&self) -> Option<f64> {
+        self.holds.as_ref().map(|trial| trial.outcome.running.get())
+    }
+}
+
 /// Requests that one simulation should have and can afford.
 fn affordable(ask: &Ask, instance: &Instance) -> (f64, f64) {
     let pieces = ask.traffic.computed().get() / f64::from(instance.engine.token_budget.max(1));

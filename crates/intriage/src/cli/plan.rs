@@ -11,9 +11,11 @@ Examples:
   intriage plan --model llama-3.1-8b --gpu h100 --isl 2000 --osl 300 --rate 100 \\
       --slo ttft.p95=1s --slo itl.p95=40ms --price 2.50
   intriage plan --from incident.case --rate 60 --growth 50%
+  intriage plan --list
 
 The first plans from physics: how the memory divides, how fast steps can be, and by simulation the rate \
-at which one instance still holds the objectives. The second takes lengths, limits and speed from a \
+at which one instance still holds the objectives. Without --tp it chooses the GPUs per instance and the \
+token budget that take the fewest GPUs. The second takes lengths, limits and speed from a \
 recording; with --model it also divides the memory and compares alternatives. A plan that cannot work \
 exits with 1.";
 
@@ -28,12 +30,23 @@ pub(crate) struct PlanArgs {
     /// A model by name, such as llama-3.1-8b, or its config.json (or the folder that holds it).
     #[arg(long)]
     pub(crate) model: Option<String>,
-    /// A GPU, such as h100, h200, l40s or mi300x.
+    /// A GPU, such as h100, a100-80, l40s or mi300x; 4xl40s means nodes of four [default: nodes of eight].
     #[arg(long)]
     pub(crate) gpu: Option<String>,
-    /// GPUs of one instance (tensor parallel).
-    #[arg(long, allow_negative_numbers = true, value_name = "GPUS")]
+    /// List the models and GPUs that are built in, and stop.
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// GPUs that share every layer [default: the number that takes the fewest GPUs in all].
+    #[arg(long, visible_alias = "tensor-parallel-size", allow_negative_numbers = true, value_name = "GPUS")]
     pub(crate) tp: Option<u32>,
+    /// Pipeline stages [default: 1, or what a model needs that is too large for one node].
+    #[arg(
+        long,
+        visible_alias = "pipeline-parallel-size",
+        allow_negative_numbers = true,
+        value_name = "STAGES"
+    )]
+    pub(crate) pp: Option<u32>,
     /// Mean prompt length in tokens.
     #[arg(long, allow_negative_numbers = true, value_name = "TOKENS")]
     pub(crate) isl: Option<f64>,
@@ -50,11 +63,14 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "FORMAT")]
     pub(crate) quantization: Option<String>,
     /// How keys and values are stored.
-    #[arg(long, default_value = "auto", value_name = "DTYPE")]
+    #[arg(long, visible_alias = "kv-cache-dtype", default_value = "auto", value_name = "DTYPE")]
     pub(crate) kv_dtype: String,
-    /// Share of GPU memory that the engine may take [default: 0.92].
-    #[arg(long, allow_negative_numbers = true, value_name = "SHARE", value_parser = share)]
+    /// Share of GPU memory that the engine may take [default: 0.92; 0.9 before vLLM 0.20].
+    #[arg(long, visible_alias = "gpu-memory-utilization", allow_negative_numbers = true, value_name = "SHARE", value_parser = share)]
     pub(crate) utilization: Option<f64>,
+    /// The release of vLLM, such as 0.11: before 0.20 memory was divided otherwise [default: the newest].
+    #[arg(long, value_name = "RELEASE")]
+    pub(crate) vllm_version: Option<String>,
     /// Longest prompt and answer together [default: the model's, as far as the pool holds it].
     #[arg(long, allow_negative_numbers = true, value_name = "TOKENS")]
     pub(crate) max_model_len: Option<u32>,

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use intriage_case::{Objective, PerSecond, Ratio, Requests, Tokens};
 use intriage_observe::open;
 use intriage_physics::{KvDtype, ModelShape, UnknownModel, gpu, known};
-use intriage_plan::{Ask, Deployed, EngineLimits, Headroom, Measured, Traffic, plan};
+use intriage_plan::{
+    Ask, Deployed, EngineLimits, Headroom, Layout, Measured, Release, Traffic, plan, unsupported,
+};
 
 use super::print;
 use crate::cli::PlanArgs;
@@ -14,10 +16,14 @@ use crate::failure::{Failure, Outcome};
 
 /// A plan that takes longer says so.
 const PATIENCE: Duration = Duration::from_secs(2);
+const GIB: f64 = 1_073_741_824.0;
 /// A `config.json` has some kilobytes; more is not read.
 const MOST_CONFIG: u64 = 16 << 20;
 
 pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
+    if args.list {
+        return list();
+    }
     let (ask, mut notes) = ask(args)?;
     ask.check().map_err(|e| Failure::Usage(e.to_string()))?;
     let started = Instant::now();
@@ -33,9 +39,24 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
     Ok(if plan.verdict.works { Outcome::Fine } else { Outcome::Wrong })
 }
 
+/// The models and GPUs that need no file.
+fn list() -> Result<Outcome, Failure> {
+    let models: Vec<String> = known::names().map(|name| format!("  {name}")).collect();
+    let cards = gpu::all().iter().map(|card| {
+        let gib = card.memory.get() / GIB;
+        format!("  {:<16} {gib:>5.0} GiB  {}", gpu::short(card), card.id)
+    });
+    let text = format!(
+        "Models (--model; a config.json works too)\n{}\n\nGPUs (--gpu; 8xh200 means nodes of eight)\n{}\n",
+        models.join("\n"),
+        cards.collect::<Vec<_>>().join("\n")
+    );
+    print::text(&text)?;
+    Ok(Outcome::Fine)
+}
+
 /// What the flags and the case ask for, with notes on how names were read.
 fn ask(args: &PlanArgs) -> Result<(Ask, Vec<String>), Failure> {
-    let usage = |text: String| Failure::Usage(text);
     let mut notes = Vec::new();
     let seen = match args.case.as_ref().or(args.from.as_ref()) {
         None => None,
@@ -48,13 +69,12 @@ fn ask(args: &PlanArgs) -> Result<(Ask, Vec<String>), Failure> {
         }
     };
     let (measured, seen) = seen.map_or((None, None), |(measured, traffic)| (Some(measured), Some(traffic)));
+    missing(args, measured.as_ref())?;
     let deployed = deployed(args, measured.as_ref(), &mut notes)?;
-    let need = |flag: &str, given: Option<f64>, seen: Option<f64>| {
-        given.or(seen).ok_or_else(|| usage(format!("{flag} is needed, or a case to plan from (--from)")))
-    };
-    let rate = need("--rate", args.rate, seen.as_ref().map(|t| t.rate.0.get()))?;
-    let isl = need("--isl", args.isl, seen.as_ref().map(|t| t.isl.get()))?;
-    let osl = need("--osl", args.osl, seen.as_ref().map(|t| t.osl.get()))?;
+    let or_seen = |given: Option<f64>, seen: Option<f64>| given.or(seen).unwrap_or(0.0);
+    let rate = or_seen(args.rate, seen.as_ref().map(|t| t.rate.0.get()));
+    let isl = or_seen(args.isl, seen.as_ref().map(|t| t.isl.get()));
+    let osl = or_seen(args.osl, seen.as_ref().map(|t| t.osl.get()));
     let mut traffic = Traffic::of(PerSecond(Requests(rate)), Tokens(isl), Tokens(osl));
     if let Some(seen) = seen {
         // A length given by hand replaces the histogram of it.
@@ -79,6 +99,50 @@ fn ask(args: &PlanArgs) -> Result<(Ask, Vec<String>), Failure> {
     Ok((ask, notes))
 }
 
+/// Everything that is missing or not known, in one error.
+fn missing(args: &PlanArgs, measured: Option<&Measured>) -> Result<(), Failure> {
+    let mut flags = Vec::new();
+    let mut notes = Vec::new();
+    match &args.model {
+        None if measured.is_none() || args.gpu.is_some() => {
+            flags.push("--model");
+            notes.push(format!("models built in are {}", known::names().collect::<Vec<_>>().join(", ")));
+        }
+        None => {}
+        Some(name) => match read_model(name) {
+            Err(Failure::Usage(why)) => notes.push(why),
+            Err(other) => return Err(other),
+            Ok(_) => {}
+        },
+    }
+    let card = args.gpu.as_ref().or(measured.and_then(|measured| measured.gpu.as_ref()));
+    match card {
+        None if measured.is_none() || args.model.is_some() => {
+            flags.push("--gpu");
+            let names: Vec<&str> = gpu::all().iter().map(gpu::short).collect();
+            notes.push(format!("GPUs known are {}", names.join(", ")));
+        }
+        Some(name) if args.gpu.is_some() => {
+            notes.extend(gpu::find_node(name).err().map(|e| format!("--gpu: {e}")));
+        }
+        _ => {}
+    }
+    if measured.is_none() {
+        let lengths = [("--rate", args.rate), ("--isl", args.isl), ("--osl", args.osl)];
+        flags.extend(lengths.into_iter().filter(|(_, given)| given.is_none()).map(|(flag, _)| flag));
+    }
+    if flags.is_empty() && notes.is_empty() {
+        return Ok(());
+    }
+    let mut lines = Vec::new();
+    if !flags.is_empty() {
+        let verb = if flags.len() == 1 { "is" } else { "are" };
+        lines.push(format!("{} {verb} needed, or a case to plan from (--from)", flags.join(", ")));
+    }
+    lines.append(&mut notes);
+    Err(Failure::Usage(lines.join("\n  ")))
+}
+
 fn objectives(
     args: &PlanArgs,
     measured: Option<&Measured>,
@@ -95,42 +159,63 @@ fn objectives(
     ["ttft.p95=1s", "itl.p95=50ms"].into_iter().map(parse).collect()
 }
 
+/// The model on its GPUs; [`missing`] has looked for the flags already.
 fn deployed(
     args: &PlanArgs,
     measured: Option<&Measured>,
     notes: &mut Vec<String>,
 ) -> Result<Option<Deployed>, Failure> {
     let usage = |text: String| Failure::Usage(text);
-    let Some(name) = &args.model else {
-        return match (&args.gpu, measured) {
-            (Some(_), _) => Err(usage(format!(
-                "--gpu needs --model; built in are {}",
-                known::names().collect::<Vec<_>>().join(", ")
-            ))),
-            (None, Some(_)) => Ok(None),
-            (None, None) => {
-                Err(usage("--model and --gpu are needed, or a case to plan from (--from)".into()))
-            }
-        };
-    };
-    let (name, mut model) = read_model(name)?;
     let card = args.gpu.as_ref().or(measured.and_then(|measured| measured.gpu.as_ref()));
-    let card = card.ok_or_else(|| {
-        let names: Vec<&str> =
-            gpu::all().iter().filter_map(|g| g.aliases.first()).map(String::as_str).collect();
-        usage(format!("--gpu is needed; known are {}", names.join(", ")))
-    })?;
-    let found = gpu::find(card).map_err(|e| usage(format!("--gpu: {e}")))?;
+    let (Some(name), Some(card)) = (&args.model, card) else { return Ok(None) };
+    let (name, mut model) = read_model(name)?;
+    let (node, found) = gpu::find_node(card).map_err(|e| usage(format!("--gpu: {e}")))?;
     notes.extend(found.note);
     let mut weights = stored_as(&model);
     if let Some(format) = &args.quantization {
         model = model.with_weights(format).map_err(|e| usage(format!("--quantization: {e}")))?;
         weights.clone_from(format);
+        if let Some(why) = unsupported(&found.gpu, format) {
+            return Err(usage(format!("--quantization {format}: {why}")));
+        }
+    } else if weights == "bf16"
+        && let Some(why) = unsupported(&found.gpu, &weights)
+    {
+        model = model.with_weights("fp16").map_err(|e| usage(format!("--quantization: {e}")))?;
+        "fp16".clone_into(&mut weights);
+        notes.push(format!("the checkpoint is bf16 and {why}; planned as fp16, which can overflow where bf16 does not: check the answers"));
+    } else if let Some(why) = unsupported(&found.gpu, &weights) {
+        notes.push(format!(
+            "the checkpoint is {weights} and {why}; planned with weights unpacked to 16 bit in every step"
+        ));
     }
     let kv = KvDtype::parse(&args.kv_dtype, &model).map_err(|e| usage(format!("--kv-dtype: {e}")))?;
-    let tp = args.tp.or(measured.map(|measured| measured.gpus)).unwrap_or(1);
-    let utilisation = args.utilization.map(Ratio);
-    Ok(Some(Deployed { name, model, gpu: found.gpu, tp, kv, weights, utilisation }))
+    let asked = args.tp.or(measured.map(|measured| measured.gpus));
+    let layout = if asked.is_some() || args.pp.is_some() { Layout::Asked } else { Layout::Chosen };
+    Ok(Some(Deployed {
+        name,
+        model,
+        gpu: found.gpu,
+        tp: asked.unwrap_or(1),
+        pp: args.pp.unwrap_or(1),
+        layout,
+        node: node.unwrap_or(8),
+        kv,
+        weights,
+        utilisation: args.utilization.map(Ratio),
+        release: release(args)?,
+    }))
+}
+
+/// The release of vLLM, as far as it changes how memory is divided.
+fn release(args: &PlanArgs) -> Result<Release, Failure> {
+    let Some(text) = &args.vllm_version else { return Ok(Release::default()) };
+    let mut numbers = text.trim().trim_start_matches('v').split('.').map(str::parse::<u32>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(0)), Some(Ok(minor))) if minor < 20 => Ok(Release::Before020),
+        (Some(Ok(_)), Some(Ok(_))) => Ok(Release::From020),
+        _ => Err(Failure::Usage(format!("--vllm-version {text:?}: a release such as 0.11 is needed"))),
+    }
 }
 
 /// A built-in model, or one from its config.json.

@@ -87,7 +87,8 @@ impl Page {
             parts.push(format!("{model} ({weights}, KV {kv})"));
         }
         if let Some(gpu) = &asked.gpu {
-            parts.push(format!("{} × {gpu}", asked.tp));
+            let stages = if asked.pp > 1 { format!(" in {} stages", asked.pp) } else { String::new() };
+            parts.push(format!("{} × {gpu}{stages}", asked.tp.saturating_mul(asked.pp)));
         }
         let rate = rate_text(asked.rate);
         parts.push(format!("{rate} of {:.0} in / {:.0} out", asked.isl.get(), asked.osl.get()));
@@ -97,8 +98,21 @@ impl Page {
     }
 
     fn answer(&mut self, plan: &Plan) {
+        let cheaper = plan.cheapest.as_ref().filter(|cheapest| !cheapest.planned);
+        if let Some(cheapest) = cheaper {
+            let says = format!(
+                "cheapest: {}: {} GPUs in all, {} an instance",
+                cheapest.flags,
+                cheapest.gpus,
+                rate_text(cheapest.per_instance)
+            );
+            for line in hang_within(self.width, "✓ ", &says).lines() {
+                self.line(styled(GOOD, line));
+            }
+        }
         let (mark, style) = if plan.verdict.works { ("✓ ", GOOD) } else { ("✗ ", BAD) };
-        for line in hang_within(self.width, mark, &plan.verdict.answer).lines() {
+        let asked = if cheaper.is_some() { "as asked: " } else { "" };
+        for line in hang_within(self.width, mark, &format!("{asked}{}", plan.verdict.answer)).lines() {
             self.line(styled(style, line));
         }
         self.line("");
@@ -200,9 +214,15 @@ impl Page {
             count(&fleet.for_growth, fleet.growth_asked, format!("for {growth} more demand")),
             count(&fleet.with_spare, !fleet.growth_asked, format!("with {spare} of the capacity spare")),
         ];
-        if let Some(price) = fleet.price_per_million_output {
+        items.push(one_lost(fleet));
+        if let (Some(hour), Some(month), Some(output), Some(all)) = (
+            fleet.price_per_hour,
+            fleet.price_per_month,
+            fleet.price_per_million_output,
+            fleet.price_per_million_tokens,
+        ) {
             items.push(format!(
-                "{price:.2} a million output tokens at the planned rate, idle headroom included"
+                "costs {hour:.2} an hour and {month:.0} a month (730 h); {output:.2} a million output tokens, {all:.2} a million of both, at the planned rate with idle headroom included"
             ));
         }
         self.list("Machines", items.iter().map(String::as_str));
@@ -227,7 +247,7 @@ impl Page {
         self.line(format!("  {}", styled(HEAD, head.trim_end())));
         if let (Some(pool), Some(fleet)) = (&plan.pool, &plan.fleet) {
             let own = Alternative {
-                change: "as asked".into(),
+                change: if plan.asked.layout_chosen { "as planned".into() } else { "as asked".into() },
                 gpus_per_instance: fleet.gpus_per_instance,
                 pool: Some(pool.tokens),
                 per_instance: Some(fleet.per_instance),
@@ -235,6 +255,7 @@ impl Page {
                 gpus: Some(fleet.needed.gpus),
                 price_per_million_output: fleet.price_per_million_output,
                 why_not: None,
+                lower_precision: false,
             };
             self.alternative(&own);
         }
@@ -242,16 +263,21 @@ impl Page {
             self.alternative(alternative);
         }
         self.line("");
+        if plan.alternatives.iter().any(|alternative| alternative.lower_precision) {
+            let says = "* lower precision than planned: the quality must be checked before use, with your own prompts and reference answers (golden set, eval)";
+            self.list("", std::iter::once(says));
+        }
     }
 
     /// Columns for what is changed; the numbers beside it take 46 and the margin 4.
     fn change_room(&self) -> usize {
-        (self.width - 50).clamp(10, 32)
+        (self.width - 50).clamp(10, 46)
     }
 
     fn alternative(&mut self, a: &Alternative) {
         let room = self.change_room();
-        let change = shorten(&a.change, room);
+        let mark = if a.lower_precision { " *" } else { "" };
+        let change = format!("{}{mark}", shorten(&a.change, room - mark.len()));
         let number = |value: f64| Quantity::new(value, intriage_case::Unit::Count).to_string();
         let pool = a.pool.map_or("-".into(), |tokens| number(tokens.get().round()));
         if let Some(why) = &a.why_not {
@@ -264,6 +290,27 @@ impl Page {
         let price = a.price_per_million_output.map_or(String::new(), |price| format!("{price:.2}"));
         self.line(format!("    {change:<room$}{pool:>13}{rate:>12}{gpus:>6}{price:>15}"));
     }
+}
+
+/// What is left when one instance fails.
+fn one_lost(fleet: &Fleet) -> String {
+    let lost = &fleet.one_lost;
+    if fleet.needed.instances < 2 {
+        return format!(
+            "with one instance lost nothing serves: {} ({}) survive it",
+            lost.needed.instances_text(),
+            lost.needed.gpus_text()
+        );
+    }
+    let holds = rate_text(lost.holds);
+    if lost.holds_peak {
+        return format!("with one instance lost {holds} are held, the peak included");
+    }
+    format!(
+        "with one instance lost only {holds} are held: {} ({}) hold the peak without one",
+        lost.needed.instances_text(),
+        lost.needed.gpus_text()
+    )
 }
 
 /// A rate in a column, never read as zero.
@@ -279,7 +326,7 @@ fn short(rate: f64) -> String {
 mod tests {
     use intriage_case::{PerSecond, Requests, Tokens};
     use intriage_physics::{KvDtype, gpu, known};
-    use intriage_plan::{Ask, Deployed, EngineLimits, Headroom, Traffic, plan};
+    use intriage_plan::{Ask, Deployed, EngineLimits, Headroom, Layout, Release, Traffic, plan};
 
     use super::*;
 
@@ -290,9 +337,13 @@ mod tests {
             model: known::model("llama-3.2-1b").unwrap(),
             gpu: gpu::find("l40s").unwrap().gpu,
             tp: 1,
+            pp: 1,
+            layout: Layout::Asked,
+            node: 8,
             kv: KvDtype::Bf16,
             weights: "bf16".to_owned(),
             utilisation: None,
+            release: Release::default(),
         };
         let ask = Ask {
             deployed: Some(deployed),
