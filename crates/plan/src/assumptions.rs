@@ -145,10 +145,13 @@ fn speed(ask: &Ask, deployed: &Deployed, instance: Option<&Instance>, all: &mut 
         "{mbu} of peak bandwidth and {mfu} of peak FLOP/s are reached (middle of the usual {} to {} and {} to {}); the host adds {HOST_PER_STEP} a step and {HOST_PER_SEQUENCE} a sequence{scaled}",
         gpu.mbu.0, gpu.mbu.1, gpu.mfu.0, gpu.mfu.1
     ));
+    if ask.measured.is_none() {
+        all.push("published speeds differ from such expectations by 14 to 28 % in the median and by up to half (docs/plan-accuracy.md): hold the plan against a load test".into());
+    }
     if deployed.model.experts().is_some() {
         let batch = instance.map_or(TYPICAL_BATCH, |instance| instance.typical_batch);
         all.push(format!(
-            "a mixture of experts reaches {EXPERT_COMPUTE} of a dense model's FLOP/s, and each layer costs {} besides bytes (docs/plan-accuracy.md); every step reads the experts that {batch} tokens touch, which is too many at low rates",
+            "a mixture of experts reaches {EXPERT_COMPUTE} of a dense model's FLOP/s, and each layer costs {} besides bytes; every step reads the experts that {batch} tokens touch, which is too many at low rates",
             Seconds(layer_kernels(&deployed.model).get() / deployed.model.layers.len().max(1) as f64)
         ));
     }
