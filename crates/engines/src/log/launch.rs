@@ -106,7 +106,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         READS,
     ),
     row(KernelBuild, "nvcc fatal   : ").from(
-        Wording::Knowledge("nvcc's own words, quoted in flashinfer-ai/flashinfer#1532"),
+        Wording::Incident("flashinfer-ai/flashinfer#1532"),
         "nvcc fatal   : Unknown option '-static-global-template-stub=false'",
         "nvcc warning : incompatible redefinition for option 'compiler-bindir', the last value of this option was used",
     ),
