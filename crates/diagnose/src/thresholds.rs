@@ -190,15 +190,15 @@ thresholds! {
     PrefillOverFloor "prefill_over_floor" 4.5 Ratio "mean prefill over computing the prompt at the peak rate; 2.1 to 4.4 in healthy recordings" "own; H200";
     PrefillExcess "prefill_excess" 0.2 Seconds "time above the floor of a prefill that is felt at all: a full server adds 150 ms to prompts of 1,700 tokens" "own; GuideLLM asks chats for 200 ms to the first token";
     AvoidablePrefill "avoidable_prefill" 0.1 Seconds "time above the floor of a prefill that a larger token budget would save" "own";
-    CachedPrefill "cached_prefill" 0.075 Seconds "a prefill this long is worth a prefix cache: found in the cache it takes a step or two, 10 to 20 ms on an H200" "own recordings";
+    CachedPrefill "cached_prefill" 0.075 Seconds "a prefill this long is worth a prefix cache" "own; one H200 recording: 93 ms, and first tokens came three times as fast with the cache";
     ManySteps "many_steps" 8.0 Events "steps a prompt is cut into from which the budget costs more than the prompt" "own; vLLM's default budgets cut 8,000 tokens into one to four";
-    CutOverFloor "cut_over_floor" 3.0 Ratio "mean prefill over computing the prompt at the peak rate, where a small budget cuts it into many steps" "own; drawn cases, one H200 recording";
+    CutOverFloor "cut_over_floor" 3.0 Ratio "mean prefill over computing the prompt at the peak rate, where a small budget cuts it into many steps" "own; drawn cases";
     PublishedTtft "published_ttft" 2.0 Seconds "p95 of the first token of a chat service" "MLPerf Inference, conversational: 2 s at p99";
     LongestTtft "longest_ttft" 10.0 Seconds "mean first token that nobody calls well, whatever the machine" "own; MLPerf's loosest is 6 s at p99";
     TokenOverFloor "token_over_floor" 2.6 Ratio "mean gap between tokens over its floor: 1.5 to 2.5 in healthy H200 recordings, 2.6 to 6 in faulty ones" "own recordings; Splitwise: 1.25 to 1.5 times the uncontended request";
     TokenExcess "token_excess" 0.004 Seconds "time above the floor of a token that matters: small models are bound by their host and fast all the same" "own";
     StallShare "stall_share" 0.4 Ratio "share of a token's time that is stalls: below 0.3 in healthy recordings, above 0.4 in faulty ones" "own recordings";
-    TornGap "torn_gap" 7.0 Ratio "99th percentile over median gap between tokens that hurts where a few prompts are far longer than the rest" "own recordings: up to 5 in healthy ones with unequal prompts, 19 with every tenth prompt of 12,000 tokens";
+    TornGap "torn_gap" 7.0 Ratio "99th percentile over median gap between tokens that hurts where a few prompts are far longer than the rest" "own recordings: up to 5 in healthy ones with unequal prompts, 19 with every tenth prompt of 12,000 tokens; 7 by drawn cases";
     TornGapTime "torn_gap_time" 0.1 Seconds "a pause between two tokens that is seen" "own; human perception of a delay";
     TornShare "torn_share" 0.6 Ratio "share of a token's time that is stalls and prompts together" "own recordings";
     PublishedItl "published_itl" 0.2 Seconds "p95 of the gap between tokens of a chat service, the loosest published" "MLPerf Inference, Llama-2-70B conversational: 200 ms at p99";
@@ -255,7 +255,7 @@ thresholds! {
     OneMoment "one_moment" 1.5 Ratio "requests of two steps that came within this many intervals came at once" "own; 0.8 s apart and counted 3 and 4 s apart on a slow CPU";
     LongestStep "longest_step" 1.0 Seconds "mean time between two steps that nobody calls well, whatever the machine" "own; MLPerf's loosest gap between tokens is 0.2 s";
     BacklogGrowth "backlog_growth" 1.4 Ratio "requests in the server in the last third of a load over the second from which they pile up" "own; 1.7 where they grow evenly from none";
-    BacklogCollapse "backlog_collapse" 4.0 Ratio "the same from which even a server that fills has collapsed: batches of a dozen make tokens three times as slow on two cores" "own";
+    BacklogCollapse "backlog_collapse" 4.0 Ratio "first tokens, or tokens, of the last third over those of the first from which a server that still fills has collapsed" "own; one CPU recording";
     BacklogTimes "backlog_times" 2.0 Ratio "first tokens, or tokens, of the last third over those of the first that are felt" "own; harm counts from twice the control";
     LoadGrew "load_grew" 1.1 Ratio "arrivals over those of before from which on more load explains more time" "own";
 }

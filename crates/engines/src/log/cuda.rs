@@ -50,7 +50,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     ),
     // The driver's library lacks a function that the runtime looks up: another release, often of the driver that a container is given.
     row(DriverTooOld, "Error 500: named symbol not found").from(
-        RUNTIME,
+        Wording::Incident("vllm-project/vllm#5035"),
         "RuntimeError: Unexpected error from cudaGetDeviceCount(). Error 500: named symbol not found",
         LAUNCH,
     ),

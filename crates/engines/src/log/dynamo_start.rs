@@ -18,7 +18,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         STARTS,
     ),
     row(CoordinationUnreachable, "Failed to connect to etcd server").from(
-        Wording::Code("ai-dynamo/dynamo:lib/runtime/src/transports/etcd.rs"),
+        Wording::Incident("ai-dynamo/dynamo#10798"),
         "Error: Failed to connect to etcd server with config ClientOptions { etcd_url: [\"http://dynamo-etcd:2379\"], etcd_connect_options: None, attach_lease: true }",
         STARTS,
     ),

@@ -91,17 +91,17 @@ pub(super) const SIGNATURES: &[Signature] = &[
         READS,
     ),
     row(KernelBuild, "Ninja build failed.").from(
-        Wording::Code("flashinfer-ai/flashinfer:flashinfer/jit/cpp_ext.py"),
+        Wording::Incident("vllm-project/vllm#36077"),
         "RuntimeError: Ninja build failed. Ninja output:",
         READS,
     ),
     row(KernelBuild, "ninja: build stopped: subcommand failed.").from(
-        Wording::Code("ninja-build/ninja:src/build.cc"),
+        Wording::Incident("flashinfer-ai/flashinfer#1532"),
         "ninja: build stopped: subcommand failed.",
         "ninja: no work to do.",
     ),
     row(KernelBuild, "Could not find nvcc and default ").from(
-        Wording::Code("flashinfer-ai/flashinfer:flashinfer/jit/cpp_ext.py"),
+        Wording::Incident("vllm-project/vllm#49497"),
         "RuntimeError: Could not find nvcc and default cuda_home='/usr/local/cuda' doesn't exist",
         READS,
     ),

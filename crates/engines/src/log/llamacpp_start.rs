@@ -116,9 +116,9 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "0.00.031.102 E srv         start: couldn't bind HTTP server socket, hostname: 127.0.0.1, port: 8080",
         "0.00.031.102 I srv         start: binding port with default address family",
     ),
-    // Until 2024, and in what was made of it then.
+    // An older wording, which llamafile has, too.
     row(PortInUse, "couldn't bind to server socket").from(
-        Wording::Code("ggml-org/llama.cpp:examples/server/server.cpp"),
+        Wording::Incident("mozilla-ai/llamafile#81"),
         "couldn't bind to server socket: hostname=127.0.0.1 port=8080",
         "llama server listening at http://127.0.0.1:8080",
     ),

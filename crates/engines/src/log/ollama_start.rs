@@ -88,12 +88,12 @@ pub(super) const SIGNATURES: &[Signature] = &[
     ),
     // It then leaves the GPU alone as well and goes on with the CPU.
     row(CpuInstruction, "CPU does not have minimum vector extensions").from(
-        Wording::Code("ollama/ollama:discover/gpu.go"),
+        Wording::Incident("ollama/ollama#8606"),
         "time=2024-10-15T09:18:18.193Z level=WARN source=gpu.go:252 msg=\"CPU does not have minimum vector extensions, GPU inference disabled\" required=avx detected=\"no vector extensions\"",
         "time=2024-10-15T09:18:18.264Z level=INFO source=gpu.go:199 msg=\"looking for compatible GPUs\"",
     ),
     row(QueueFull, "maximum pending requests exceeded").from(
-        Wording::Code("ollama/ollama:server/sched.go"),
+        Wording::Incident("IBM/prompt-declaration-language#702"),
         "{\"error\":\"server busy, please try again.  maximum pending requests exceeded\"}",
         "time=2025-05-22T10:00:01.000Z level=INFO source=server.go:601 msg=\"llama runner started in 1.51 seconds\"",
     ),
