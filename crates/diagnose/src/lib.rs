@@ -15,6 +15,7 @@ mod context;
 mod diagnosis;
 mod difference;
 mod evidence;
+mod few_long;
 mod floor;
 mod health;
 mod judge;

@@ -8,6 +8,7 @@ use super::stated::{Stated, in_words, stated};
 use super::{Aspect, Harm, Symptom, Yardstick};
 use crate::causes::stopped_by_quota;
 use crate::evidence::Evidence;
+use crate::few_long::FewLong;
 use crate::thresholds::Limit;
 use crate::timeline::EventKind;
 
@@ -119,18 +120,16 @@ fn torn_by_few(e: &Evidence<'_>) -> Option<Symptom> {
     if e.wants_throughput() {
         return None;
     }
-    let (gaps, prompts) = (e.histogram(Signal::LatencyItl)?, e.histogram(Signal::TokensPromptEach)?);
+    let (gaps, few) = (e.histogram(Signal::LatencyItl)?, FewLong::of(e)?);
     let (usual, long) = (gaps.quantile(0.5)?.estimate, gaps.quantile(0.99)?.low);
-    let (ordinary, longest) = (prompts.quantile(0.5)?.estimate, prompts.quantile(0.95)?.low);
-    let few = longest >= e.limit(Limit::LongestPrompt) * ordinary;
     let torn = long >= e.limit(Limit::TornGap) * usual && long >= e.limit(Limit::TornGapTime);
-    (few && torn).then(|| {
+    torn.then(|| {
         let says = format!(
             "one gap between tokens in a hundred is {} or longer, the usual one {}; one prompt in twenty has {:.0} tokens or more, the usual one {:.0}",
             Seconds(long),
             Seconds(usual),
-            longest,
-            ordinary
+            few.long.get(),
+            few.usual.get()
         );
         let part = |p: Option<crate::account::Part>| p.map_or(0.0, |p| p.value);
         let x = Excess {

@@ -7,6 +7,7 @@ use crate::causes::shared::{on_cpu, prompt_work_is_large, prompts_are_long, requ
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::few_long::FewLong;
 use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
@@ -77,11 +78,10 @@ fn judge(e: &Evidence<'_>) -> Judgement {
         .explains(effects(e))
         .at_most_likely(0.55);
     let mean = e.mean(Signal::TokensPromptEach).unwrap_or(0.0);
-    let says = match few_are_long(e).filter(|_| mean < e.limit(Limit::CostlyPrompt)) {
-        Some(long) => format!(
+    let says = match few_are_costly(e, mean) {
+        Some(few) => format!(
             "one prompt in twenty has {} or more, the usual one {}: its first token waits until they are computed",
-            Tokens(long.low),
-            Tokens(long.usual)
+            few.long, few.usual
         ),
         None => format!(
             "the first token waits {} for a prompt of about {} to be computed",
@@ -107,28 +107,18 @@ fn prompts_are_costly(e: &Evidence<'_>) -> Test {
     let Some(mean) = e.mean(Signal::TokensUncachedEach).or_else(|| e.mean(Signal::TokensPromptEach)) else {
         return unknown(e, Signal::TokensPromptEach);
     };
-    if let Some(long) = few_are_long(e).filter(|_| mean < e.limit(Limit::CostlyPrompt)) {
-        let says = format!("one prompt in twenty has {} or more", Tokens(long.low));
-        return Test::Holds(e.fact(Signal::TokensPromptEach, says, long.low));
+    if let Some(few) = few_are_costly(e, mean) {
+        let says = format!("one prompt in twenty has {} or more", few.long);
+        return Test::Holds(e.fact(Signal::TokensPromptEach, says, few.long.get()));
     }
     let says = format!("{} of a prompt are computed on average", Tokens(mean));
     Test::when(mean >= e.limit(Limit::CostlyPrompt), e.fact(Signal::TokensPromptEach, says, mean))
 }
 
-/// A few prompts that are far longer than the rest, in tokens.
-struct FewLong {
-    /// At least this long is one in twenty.
-    low: f64,
-    /// The middle one.
-    usual: f64,
-}
-
-/// One prompt in twenty is costly and many times as long as the usual one.
-fn few_are_long(e: &Evidence<'_>) -> Option<FewLong> {
-    let prompts = e.histogram(Signal::TokensPromptEach)?;
-    let (low, usual) = (prompts.quantile(0.95)?.low, prompts.quantile(0.5)?.estimate);
-    (low >= e.limit(Limit::CostlyPrompt) && low >= e.limit(Limit::LongestPrompt) * usual)
-        .then_some(FewLong { low, usual })
+/// Prompts are short on average, and one in twenty is costly.
+fn few_are_costly(e: &Evidence<'_>, mean: f64) -> Option<FewLong> {
+    let costly = e.limit(Limit::CostlyPrompt);
+    FewLong::of(e).filter(|few| mean < costly && few.long.get() >= costly)
 }
 
 /// Where ordinary prompts are long, the tokens of others stutter because of them.

@@ -8,6 +8,7 @@ use crate::causes::shared::{queue_impact, unknown};
 use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
+use crate::few_long::FewLong;
 use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::timeline::{Event, Interval};
@@ -103,7 +104,7 @@ fn in_clumps(e: &Evidence<'_>, clumps: &Clumps) -> Judgement {
         Test::Unknown(format!("{says}, but only {behind}"))
     } else if clumps.later < e.limit(Limit::ClumpCost) * e.mean(Signal::LatencyTtft).unwrap_or(0.0) {
         Test::Unknown(format!("{says}, which costs a first token {} on average", Seconds(clumps.later)))
-    } else if prompts_are_unequal(e) {
+    } else if FewLong::of(e).is_some() {
         Test::Unknown(format!(
             "{says}, and some prompts are far longer than the rest, which takes time as well"
         ))
@@ -115,12 +116,6 @@ fn in_clumps(e: &Evidence<'_>, clumps: &Clumps) -> Judgement {
         .requires(test)
         .at_most_likely(0.7)
         .conclude(says, impact(e, clumps.later))
-}
-
-/// One prompt in twenty is many times as long as the usual one.
-fn prompts_are_unequal(e: &Evidence<'_>) -> bool {
-    let ends = e.histogram(Signal::TokensPromptEach).and_then(|h| h.quantile(0.5).zip(h.quantile(0.95)));
-    ends.is_some_and(|(usual, long)| long.low >= e.limit(Limit::LongestPrompt) * usual.estimate)
 }
 
 /// What the wait behind bursts costs a request on average: its queue, or where prompts share their steps without one the time
