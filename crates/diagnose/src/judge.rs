@@ -1,19 +1,19 @@
 //! The whole path: account, symptoms, causes, rank, verdict.
 
-use intriage_case::{Case, Ratio, Requests, Signal, StartEnd};
-use intriage_engines::{LogStory, Observed, Setting, read};
+use intriage_case::{Case, Ratio, Requests, StartEnd};
+use intriage_engines::{LogStory, Observed, read};
 
 use crate::benign::benign;
 use crate::calibration::calibrated;
 use crate::causes::{Cause, Class, catalogue, machine_notes, silent_hops, unfelt};
 use crate::context::Context;
 use crate::diagnosis::{
-    Diagnosis, EngineSummary, Finding, ImpactOn, Outcome, RemedyOut, RuledOut, SCHEMA, Unjudged,
-    WindowSummary,
+    Diagnosis, EngineSummary, Finding, ImpactOn, Outcome, RuledOut, SCHEMA, Unjudged, WindowSummary,
 };
 use crate::evidence::Evidence;
 use crate::notes::window_notes;
 use crate::rank::{Held, rank};
+use crate::remedies::remedies;
 use crate::segments::segments;
 use crate::symptoms::{Aspect, Symptom, Symptoms};
 use crate::thresholds::{Limit, Thresholds};
@@ -57,7 +57,7 @@ pub fn diagnose_observed(observed: &Observed, case: &Case, thresholds: &Threshol
     let remedies = held
         .first()
         .filter(|h| verdict.primary.cause.as_deref() == Some(h.cause.id))
-        .map_or(Vec::new(), |h| remedies(observed, h));
+        .map_or(Vec::new(), |h| remedies(observed, h.cause, &h.judgement.advice));
     Diagnosis {
         schema: SCHEMA.into(),
         intriage: env!("CARGO_PKG_VERSION").into(),
@@ -213,42 +213,4 @@ fn finding(held: Held) -> Finding {
 
 fn probe_text(cause: &Cause) -> String {
     format!("{}: {}", cause.probe.name, cause.probe.steps)
-}
-
-/// The case's own advice first, then the catalogue's rows for this engine and release.
-fn remedies(observed: &Observed, held: &Held) -> Vec<RemedyOut> {
-    let cause = held.cause;
-    let fits = |r: &&crate::causes::Remedy| {
-        let engine = r.engine.is_none() || r.engine == observed.identity.engine;
-        let device = observed.config.text(Setting::Device);
-        engine
-            && (r.device.is_empty() || device.is_none_or(|d| d == r.device))
-            && observed.identity.release().is_none_or(|v| r.range.holds(v))
-    };
-    let rows: Vec<_> = cause.remedies.iter().filter(fits).collect();
-    let out = |change: &str, cost: &str| RemedyOut {
-        cause: cause.id.into(),
-        change: change.to_owned(),
-        effect: cause.effect.into(),
-        cost: cost.to_owned(),
-        confirm: in_engine_words(observed, cause.confirm),
-        undo: "Put the old value back and restart the server.".into(),
-    };
-    held.judgement
-        .advice
-        .iter()
-        .map(|a| out(&a.change, &a.cost))
-        .chain(rows.iter().map(|r| out(r.change, r.cost)))
-        .collect()
-}
-
-/// Signal names in a text become the metrics they were read from: what an engineer can look up.
-fn in_engine_words(observed: &Observed, text: &str) -> String {
-    let mut named: Vec<&Signal> = Signal::ALL.iter().filter(|s| text.contains(s.name())).collect();
-    // `tokens.prompt` is the beginning of `tokens.prompt_computed`: the longer name first.
-    named.sort_by_key(|s| std::cmp::Reverse(s.name().len()));
-    named.into_iter().fold(text.to_owned(), |text, signal| match observed.metric(*signal) {
-        Some(metric) => text.replace(signal.name(), metric),
-        None => text,
-    })
 }

@@ -28,6 +28,7 @@ mod paths;
 mod prediction;
 mod preflight;
 mod rank;
+mod remedies;
 mod segments;
 mod silence;
 mod symptoms;

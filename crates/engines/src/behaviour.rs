@@ -27,6 +27,8 @@ pub enum Behaviour {
     FractionSizesPool,
     /// The KV pool has the size that was asked for, whatever the weights leave.
     AllocatesPoolAsked,
+    /// The slots share one context of a given size, so more slots need a larger one.
+    SlotsShareContext,
     /// A quantization method named by hand keeps its plain kernel where a fast one exists.
     KeepsNamedKernel,
     /// A model is loaded when the first request for it comes: a server that is up can still fail to load one.
@@ -117,6 +119,11 @@ const ROWS: &[Row] = &[
         Engine::LlamaCpp,
         Behaviour::AllocatesPoolAsked,
         "llama.cpp allocates the pool -c asks for, not what the weights leave",
+    ),
+    row(
+        Engine::LlamaCpp,
+        Behaviour::SlotsShareContext,
+        "each slot owns its part of -c, so that -c must grow with -np",
     ),
     row(
         Engine::Vllm,

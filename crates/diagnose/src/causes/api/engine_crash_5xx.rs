@@ -7,6 +7,7 @@ use crate::causes::{Cause, Class, Layer, LookAlike, Probe, Remedy};
 use crate::diagnosis::{Impact, ImpactOn};
 use crate::evidence::Evidence;
 use crate::lately::{death, is_of_now};
+use crate::remedies::died_without_exception;
 use crate::symptoms::Aspect;
 use crate::thresholds::Limit;
 use crate::weighing::{Judgement, Test, Weighing};
@@ -44,9 +45,10 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
     },
     remedies: &[
         Remedy::any(
-            "read the first error in the log (later ones follow from it), keep the stack and the in-flight requests, go back to the last good version",
+            "read the first error in the log (later ones follow from it), keep the stack and the in-flight requests",
             "capacity until it is found",
         ),
+        Remedy::any("go back to the last good version", "what the new version brought"),
         Remedy::of(
             Engine::Vllm,
             "VLLM_LOGGING_LEVEL=DEBUG and --enforce-eager on a canary to localise it; look for orphaned VLLM::EngineCore processes before restarting",
@@ -74,6 +76,13 @@ fn judge(e: &Evidence<'_>) -> Judgement {
             ))
             .at_most_likely(0.65),
     };
+    if died_without_exception(e.observed) {
+        w = w.advise(
+            "find who ended it: journalctl -k | grep -i -E 'out of memory|killed process', and in Kubernetes \
+             kubectl describe pod (OOMKilled, exit code 137); then give it more host memory, or stop what sends signal 9",
+            "none to look; memory where the kernel did it",
+        );
+    }
     let what = match &gone {
         Test::Holds(fact) => fact.says.clone(),
         _ => String::new(),

@@ -67,8 +67,14 @@ pub(in crate::causes) static CAUSE: Cause = Cause {
         .since("0.24.0"),
         Remedy::of(
             Engine::Vllm,
-            "--kv-cache-dtype fp8, or a larger pool (--gpu-memory-utilization)",
-            "quality gate; out-of-memory risk",
+            "raise --gpu-memory-utilization while about 1 GiB stays free",
+            "too high and a prefill peak runs out of memory",
+        )
+        .on("cuda"),
+        Remedy::of(
+            Engine::Vllm,
+            "--kv-cache-dtype fp8 (about twice the tokens in the pool)",
+            "quality: calibrate the scales or gate on an evaluation",
         )
         .on("cuda"),
         Remedy::of(

@@ -1,7 +1,7 @@
 //! The sequence cap is reached while memory and compute have room.
 
 use intriage_case::{ObjectiveMetric, Requests, Seconds, Signal};
-use intriage_engines::Engine;
+use intriage_engines::{Behaviour, Engine};
 
 use super::by_lines::or_by_lines;
 use crate::causes::shared::{
@@ -106,12 +106,18 @@ fn weigh(e: &Evidence<'_>, w: Weighing) -> Judgement {
     let running = e.mean_busy(Signal::RequestsRunning).unwrap_or(0.0);
     if let Some(flag) = cap_flag(e) {
         let goal = proposed_cap(cap.value, running + waiting);
+        let shares = e.observed.identity.works_by(Behaviour::SlotsShareContext);
+        let context = shares.map_or(String::new(), |why| {
+            format!(" together with a context {:.1} times as large ({why})", goal / cap.value)
+        });
         let change = format!(
-            "{flag} {:.0} → {goal:.0}: about {} were in the server at once",
+            "{flag} {:.0} → {goal:.0}{context}: about {} were in the server at once",
             cap.value,
             Requests((running + waiting).round())
         );
-        w = w.advise(change, "a restart; tokens come a little slower with more of them in a step");
+        let cost = "a restart; tokens come a little slower with more of them in a step";
+        w = w
+            .advise(change, if shares.is_some() { "a restart; memory for the larger context" } else { cost });
     }
     let room = if matches!(pool_has_room(e), Test::Holds(_)) { " while the KV pool has room" } else { "" };
     let wait = match queue_between_looks(e) {
