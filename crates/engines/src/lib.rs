@@ -31,9 +31,10 @@ mod vllm;
 
 pub use behaviour::Behaviour;
 pub use config::{
-    Asked, Config, ConfigAnswer, ConfigRow, ConfigTable, Launch, ManifestError, ManifestTexts, Passage,
+    Asked, Config, ConfigAnswer, ConfigRow, ConfigTable, Launch, ManifestError, ManifestTexts, MeantStart,
+    MeantStarts, MeantVariable, Passage,
     Place, RowVerdict, Said, Setting, SettingValue, Start, Stated, Variable, Word, Writing,
-    is_whole_command_line, manifest_texts, read_manifest,
+    is_whole_command_line, manifest_texts, meant_starts, read_manifest,
 };
 pub use detect::{Identity, recognise};
 pub use dialect::{Availability, Dialect, Engine, Flag, FlagValue, How, LogValue, MetricRow, dialect};

@@ -126,7 +126,7 @@ pub(super) fn meant(
 }
 
 /// A unit is its file; a service or a container is named with what it is a part of and the file it begins in.
-fn called(case: &Case, laid: &Laid) -> String {
+pub(super) fn called(case: &Case, laid: &Laid) -> String {
     let file = laid.files.first().map_or("", |file| name(case, *file));
     let name = match &laid.launch.owner {
         Some(owner) => format!("{} of {owner}", laid.launch.name),
@@ -140,7 +140,7 @@ fn name(case: &Case, file: usize) -> &str {
 }
 
 /// `vllm/vllm-openai:v0.32.0` names its release; `latest` and digests do not.
-fn release_of_image(image: &str) -> Option<Version> {
+pub(super) fn release_of_image(image: &str) -> Option<Version> {
     let tag = image.split('@').next()?.rsplit_once(':')?.1;
     let is_release = tag.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit())
         && tag.contains('.')

@@ -14,6 +14,7 @@ mod plain;
 mod program;
 mod python;
 mod setting;
+mod starts;
 mod table;
 mod verdict;
 
@@ -28,6 +29,7 @@ pub use manifest::{
     read_manifest,
 };
 pub use setting::{Setting, SettingValue};
+pub use starts::{MeantStart, MeantStarts, MeantVariable, meant_starts};
 pub use table::{ConfigAnswer, ConfigRow, ConfigTable, RowVerdict, Said, Start};
 
 pub(crate) use asked::ask;

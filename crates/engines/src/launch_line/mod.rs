@@ -32,6 +32,8 @@ pub struct GivenFlag {
     pub known: FlagMatch,
     /// Its values; none where none is given.
     pub values: Vec<String>,
+    /// Which of the engine's own words it is, counted from 0.
+    pub word: usize,
 }
 
 /// Whether an engine has a flag.
@@ -55,14 +57,19 @@ impl LaunchLine {
     pub fn read<S: AsRef<str>>(words: &[S]) -> Option<Self> {
         let all: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
         let (engine, own) = engine_words(&all)?;
+        Some(Self::of_words(engine, &own))
+    }
+
+    /// Reads an engine's own words, without the program before them.
+    pub(crate) fn of_words(engine: Engine, own: &[&str]) -> Self {
         let mut line = Self {
             engine,
             words: own.iter().map(|word| (*word).to_owned()).collect(),
             flags: Vec::new(),
             loose: Vec::new(),
         };
-        let mut rest = own.iter().copied().peekable();
-        while let Some(word) = rest.next() {
+        let mut rest = own.iter().copied().enumerate().peekable();
+        while let Some((at, word)) = rest.next() {
             if !is_flag(word) {
                 if !(line.loose.is_empty() && line.flags.is_empty() && SUBCOMMANDS.contains(&word)) {
                     line.loose.push(word.to_owned());
@@ -80,13 +87,13 @@ impl LaunchLine {
             };
             let mut values: Vec<String> = attached.map(str::to_owned).into_iter().collect();
             while values.len() < most
-                && let Some(value) = rest.next_if(|next| !is_flag(next))
+                && let Some((_, value)) = rest.next_if(|(_, next)| !is_flag(next))
             {
                 values.push(value.to_owned());
             }
-            line.flags.push(GivenFlag { written: written.to_owned(), name, known, values });
+            line.flags.push(GivenFlag { written: written.to_owned(), name, known, values, word: at });
         }
-        Some(line)
+        line
     }
 
     /// The value of a flag by any of its spellings; of two the last counts.
