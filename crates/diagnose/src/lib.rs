@@ -10,6 +10,7 @@ mod benign;
 mod calibration;
 pub mod causes;
 mod clients;
+mod config_advice;
 mod contents;
 mod context;
 mod diagnosis;
@@ -41,6 +42,9 @@ mod weighing;
 
 pub use benign::{Benign, benign_catalogue};
 pub use causes::{Cause, Class, Layer, LookAlike, Probe, Remedy, catalogue, find};
+pub use config_advice::{
+    AdviceFinding, AdviceRule, AdviceSurroundings, ConfigAdvice, Severity, advice_rules, advise,
+};
 pub use contents::{
     CONTENTS_SCHEMA, Contents, GpuEntry, HostEntry, LogEntry, PathEntry, ReplicaEntry, contents,
 };

@@ -32,9 +32,8 @@ mod vllm;
 pub use behaviour::Behaviour;
 pub use config::{
     Asked, Config, ConfigAnswer, ConfigRow, ConfigTable, Launch, ManifestError, ManifestTexts, MeantStart,
-    MeantStarts, MeantVariable, Passage,
-    Place, RowVerdict, Said, Setting, SettingValue, Start, Stated, Variable, Word, Writing,
-    is_whole_command_line, manifest_texts, meant_starts, read_manifest,
+    MeantStarts, MeantVariable, Passage, Place, RowVerdict, Said, Setting, SettingValue, Start, Stated,
+    Variable, Word, Writing, is_whole_command_line, manifest_texts, meant_starts, read_manifest,
 };
 pub use detect::{Identity, recognise};
 pub use dialect::{Availability, Dialect, Engine, Flag, FlagValue, How, LogValue, MetricRow, dialect};

@@ -5,7 +5,7 @@ use intriage_engines::{FlagMatch, KnownFlags, Takes, known_flags};
 use super::Said;
 use super::facts::Facts;
 
-pub(super) fn judge(facts: &Facts<'_>) -> Vec<Said> {
+pub(crate) fn judge(facts: &Facts<'_>) -> Vec<Said> {
     let engine = facts.engine();
     let Some(table) = known_flags(facts.line.engine) else {
         return vec![Said::Unknown(format!("there is no table of the flags of {engine}"))];
@@ -59,7 +59,7 @@ pub(super) fn judge(facts: &Facts<'_>) -> Vec<Said> {
 }
 
 /// Flags the table does not have: as written, and with dashes.
-fn unknown<'a>(facts: &'a Facts<'_>) -> impl Iterator<Item = (&'a str, &'a str)> {
+pub(crate) fn unknown<'a>(facts: &'a Facts<'_>) -> impl Iterator<Item = (&'a str, &'a str)> {
     let unknown = facts.line.flags.iter().filter(|flag| flag.known == FlagMatch::Unknown);
     unknown.map(|flag| (flag.written.as_str(), flag.name.as_str()))
 }
@@ -87,7 +87,7 @@ fn wrong(says: String, change: String) -> Said {
 }
 
 /// Flags come and go with minor releases.
-fn same_release(a: &str, b: &str) -> bool {
+pub(crate) fn same_release(a: &str, b: &str) -> bool {
     let minor = |version: &str| version.split('.').take(2).map(str::to_owned).collect::<Vec<_>>();
     minor(a) == minor(b)
 }

@@ -4,22 +4,22 @@
 //! would fail, what cannot be told. It names a cause only where the start is sure to fail.
 
 mod adapters;
-mod arguments;
+pub(crate) mod arguments;
 mod cards;
 mod driver;
-mod facts;
+pub(crate) mod facts;
 mod files;
 mod hub;
 mod known;
 mod memory;
-mod parallelism;
+pub(crate) mod parallelism;
 mod places;
-mod precision;
+pub(crate) mod precision;
 mod processor;
 #[cfg(test)]
 mod tests;
-mod values;
-mod window;
+pub(crate) mod values;
+pub(crate) mod window;
 
 use intriage_case::surroundings::Surroundings;
 use intriage_engines::{LaunchLine, dialect};
@@ -90,7 +90,7 @@ pub struct PreflightCheck {
 
 /// A sentence of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Said {
+pub(crate) enum Said {
     /// It is fine.
     Fine(String),
     /// It would fail: cause, sentence, change.

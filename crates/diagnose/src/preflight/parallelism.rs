@@ -3,7 +3,7 @@
 use super::Said;
 use super::facts::Facts;
 
-pub(super) fn judge(facts: &Facts<'_>) -> Vec<Said> {
+pub(crate) fn judge(facts: &Facts<'_>) -> Vec<Said> {
     let (tensor, pipeline) = facts.ranks();
     if tensor * pipeline <= 1 {
         return Vec::new();

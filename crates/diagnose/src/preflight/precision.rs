@@ -19,7 +19,7 @@ const CAPABILITIES: &[(&str, u32)] = &[
     ("blackwell-spark", 121),
 ];
 
-pub(super) fn judge(facts: &Facts<'_>) -> Vec<Said> {
+pub(crate) fn judge(facts: &Facts<'_>) -> Vec<Said> {
     let Some(cards) = facts.around.gpus.as_ref().filter(|cards| !facts.on_cpu() && !cards.is_empty()) else {
         return Vec::new();
     };

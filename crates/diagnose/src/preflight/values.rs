@@ -21,7 +21,7 @@ pub(super) fn judge(facts: &Facts<'_>) -> Vec<Said> {
 }
 
 /// A step needs room for one token of every sequence.
-fn budget(facts: &Facts<'_>) -> Option<Said> {
+pub(crate) fn budget(facts: &Facts<'_>) -> Option<Said> {
     let (budget, sequences) = (facts.number(Setting::TokenBudget)?, facts.number(Setting::MaxSequences)?);
     // Only where the engine is known to refuse it.
     known_flags(facts.line.engine)?;
@@ -36,7 +36,7 @@ fn budget(facts: &Facts<'_>) -> Option<Said> {
 /// Methods whose checkpoints no other of these can read. Others convert, or take several forms, and are not judged.
 const APART: &[&str] = &["awq", "gptq", "fp8", "compressed-tensors", "bitsandbytes"];
 
-fn quantization(facts: &Facts<'_>) -> Option<Said> {
+pub(crate) fn quantization(facts: &Facts<'_>) -> Option<Said> {
     let asked = facts.line.value(&["--quantization"])?;
     let stored = facts.quantized()?;
     let family = |name: &str| {

@@ -14,7 +14,7 @@ const COUNTED: &[&str] = &["su", "longrope", "llama3", "yarn", "deepseek_yarn", 
 /// The variable by which a longer window is allowed.
 const ALLOWED: &str = "VLLM_ALLOW_LONG_MAX_MODEL_LEN";
 
-pub(super) fn judge(facts: &Facts<'_>) -> Vec<Said> {
+pub(crate) fn judge(facts: &Facts<'_>) -> Vec<Said> {
     if facts.config.is_none() {
         return Vec::new();
     }

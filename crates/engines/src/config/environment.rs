@@ -22,11 +22,11 @@ pub struct VariableRow {
 #[derive(Debug, Clone, Copy)]
 pub struct VariableChange {
     /// Its name.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// The first release that does not read it.
-    pub(crate) gone_in: &'static str,
+    pub gone_in: &'static str,
     /// What does its work since, or an empty text.
-    pub(crate) instead: &'static str,
+    pub instead: &'static str,
 }
 
 /// Adds what the environment asks for.

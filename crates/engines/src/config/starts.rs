@@ -138,7 +138,8 @@ fn of_command_line(line: &str) -> Option<MeantStart> {
     // Flags without a program are those of the engine whose table of flags is here.
     let bare: Vec<&str> = all.iter().map(String::as_str).collect();
     let is_bare = bare.first().is_some_and(|word| word.starts_with("--"));
-    let line = LaunchLine::read(&all).or_else(|| is_bare.then(|| LaunchLine::of_words(Engine::Vllm, &bare)))?;
+    let line =
+        LaunchLine::read(&all).or_else(|| is_bare.then(|| LaunchLine::of_words(Engine::Vllm, &bare)))?;
     let places = vec![Source::CommandLine; line.words.len()];
     Some(MeantStart {
         name: "the command line given".into(),
@@ -187,7 +188,9 @@ mod tests {
 
     #[test]
     fn what_starts_no_engine_is_named() {
-        for (name, text) in [("x.service", "[Service]\nExecStart=nginx\n"), ("x.yaml", "a: 1\n"), ("x.yaml", "")] {
+        for (name, text) in
+            [("x.service", "[Service]\nExecStart=nginx\n"), ("x.yaml", "a: 1\n"), ("x.yaml", "")]
+        {
             let found = starts(name, text);
             assert!(found.starts.is_empty() && found.unread.len() == 1, "{found:?}");
         }

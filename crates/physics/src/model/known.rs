@@ -33,6 +33,15 @@ pub fn model(name: &str) -> Result<ModelShape, UnknownModel> {
     Ok(ModelShape::from_config_json(&entry.config.to_string())?)
 }
 
+/// The configuration of a built-in model as JSON: the fields of its `config.json` that matter for size. `None` where it is
+/// not built in.
+pub fn config(name: &str) -> Option<String> {
+    let wanted = plain(name);
+    let is =
+        |entry: &&Entry| entry.name == wanted || entry.aliases.iter().any(|alias| plain(alias) == wanted);
+    TABLE.iter().find(is).map(|entry| entry.config.to_string())
+}
+
 /// The short names of all built-in models.
 pub fn names() -> impl Iterator<Item = &'static str> {
     TABLE.iter().map(|entry| entry.name.as_str())
