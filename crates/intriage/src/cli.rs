@@ -19,7 +19,7 @@ pub(crate) use self::access::AccessArgs;
 pub(crate) use self::case::{CaseArgs, CaseCommand, DiffArgs, ExtractArgs, MergeArgs, RedactArgs, ShowArgs};
 pub(crate) use self::check::{CheckArgs, ProfileArg};
 pub(crate) use self::collect::CollectArgs;
-pub(crate) use self::config::ConfigArgs;
+pub(crate) use self::config::{ConfigArgs, ConfigFormat};
 pub(crate) use self::gpu::GpuArgs;
 pub(crate) use self::host::HostArgs;
 pub(crate) use self::plan::PlanArgs;
@@ -60,7 +60,7 @@ enum Command {
     /// Look into cases: show, redact, diff, merge, extract.
     #[command(after_long_help = case::EXAMPLES)]
     Case(CaseArgs),
-    /// Compare the configuration asked for with the one in force: manifest, command line, log, metrics, defaults.
+    /// Judge a configuration before it is started, and compare the one asked for with the one in force.
     #[command(after_long_help = config::EXAMPLES)]
     Config(Box<ConfigArgs>),
     /// Look at this machine: GPUs, their links, clocks, heat and errors. Exit code 1 if something is broken.

@@ -1,10 +1,12 @@
 //! The configuration in columns: what was asked for, what came of it, what is seen, what the default is.
 
 use intriage_case::Source;
+use intriage_diagnose::ConfigAdvice;
 use intriage_engines::{ConfigAnswer, ConfigRow, ConfigTable, RowVerdict, Said};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::config_advice;
 use crate::style::{BAD, GOOD, HEAD, QUIET, UNSURE, styled};
 use crate::wrap::{WIDTH, hang_within, shorten};
 
@@ -29,8 +31,19 @@ pub struct ConfigReport {
     pub version: Option<String>,
     /// The configuration in columns.
     pub config: ConfigTable,
+    /// Whether a server was there to compare with; manifests alone are only judged.
+    #[serde(default = "compared")]
+    pub compared: bool,
+    /// Mistakes that the configuration shows by itself.
+    #[serde(default)]
+    pub advice: ConfigAdvice,
     /// What a reader should know of it.
     pub notes: Vec<String>,
+}
+
+/// Reports written before there was advice compared a server.
+fn compared() -> bool {
+    true
 }
 
 /// The configuration as JSON, one value, a newline at the end.
@@ -57,12 +70,19 @@ pub fn config_text(report: &ConfigReport, all: bool, columns: Option<usize>) -> 
         let files = std::iter::once(base).chain(&report.config.overrides);
         files.map(String::as_str).collect::<Vec<_>>().join(" + ")
     });
+    // Without a server the manifests are the target.
+    let manifest = manifest.filter(|_| report.compared);
     let head: Vec<&str> = [Some(report.target.as_str()), engine.as_deref(), manifest.as_deref()]
         .into_iter()
         .flatten()
         .collect();
     out.push_str(&styled(QUIET, head.join(" · ")));
     out.push('\n');
+    out.push_str(&config_advice::findings(&report.advice, width));
+    if !report.compared {
+        out.push_str(&config_advice::answer(&report.advice, width));
+        return out;
+    }
     let hidden = |row: &&ConfigRow| !matches!(row.verdict, RowVerdict::Agrees | RowVerdict::Default);
     let mut rows: Vec<&ConfigRow> = report.config.rows.iter().filter(|row| all || hidden(row)).collect();
     rows.sort_by_key(|row| row.verdict);
@@ -230,6 +250,8 @@ mod tests {
             engine: Some("vLLM".into()),
             version: Some("0.32.0".into()),
             config: read(&case).table,
+            compared: true,
+            advice: ConfigAdvice::default(),
             notes: Vec::new(),
         }
     }

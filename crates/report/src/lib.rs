@@ -5,6 +5,8 @@
 
 mod bench;
 mod config;
+mod config_advice;
+mod config_sarif;
 mod contents;
 mod difference;
 mod draws;
@@ -26,6 +28,7 @@ pub use bench::{
     import_text, sweep_text,
 };
 pub use config::{CONFIG_SCHEMA, ConfigReport, config_json, config_schema, config_text};
+pub use config_sarif::config_sarif;
 pub use contents::{contents_json, contents_schema, contents_text, some_of};
 pub use difference::{difference_json, difference_schema, difference_text};
 pub use draws::{

@@ -23,7 +23,7 @@ pub(super) const RULES: &[AdviceRule] = &[
         summary: "profiling or tracing is left on",
         severity: Severity::Warning,
         source: "vLLM 0.32.0 envs.py; CUDA and NCCL documentation of their environment variables",
-        judge: |scene| left_on(scene, PROFILING),
+        judge: profiling,
     },
 ];
 
@@ -60,11 +60,6 @@ const PROFILING: &[LeftOn] = &[
     },
     LeftOn { name: "VLLM_TRACE_FUNCTION", values: &["1"], costs: "every Python call is written to a file" },
     LeftOn {
-        name: "VLLM_TORCH_PROFILER_DIR",
-        values: &[],
-        costs: "anybody who reaches the port can start the profiler",
-    },
-    LeftOn {
         name: "NCCL_DEBUG",
         values: &["trace"],
         costs: "every collective operation is written to the log",
@@ -97,6 +92,23 @@ fn left_on(scene: &Scene<'_>, rows: &[LeftOn]) -> Vec<Hit> {
         Some(Hit::variable(Severity::Warning, variable, reason, change))
     };
     rows.iter().filter_map(told).collect()
+}
+
+/// The variable that offered the profiler to clients. `envs.py` of 0.32.0 does not have it; which release dropped it is not known.
+const PROFILER: &str = "VLLM_TORCH_PROFILER_DIR";
+
+fn profiling(scene: &Scene<'_>) -> Vec<Hit> {
+    let mut hits = left_on(scene, PROFILING);
+    let variable = scene.variable(PROFILER).filter(|variable| !variable.value.is_empty());
+    hits.extend(variable.map(|variable| {
+        let (severity, reason) = if scene.is_from("0.32.0") == Some(true) {
+            (Severity::Note, "this release does not read it; --profiler-config does its work")
+        } else {
+            (Severity::Warning, "older releases let anybody who reaches the port start the profiler with it")
+        };
+        Hit::variable(severity, variable, reason.to_owned(), format!("remove {PROFILER}"))
+    }));
+    hits
 }
 
 fn requests(scene: &Scene<'_>) -> Vec<Hit> {

@@ -71,6 +71,8 @@ const SHARES: [f64; 2] = [0.92, 0.9];
 /// The smallest token budget and number of sequences that any GPU gets by default: the pool is judged at its largest.
 const LEAST_BUDGET: f64 = 2048.0;
 const LEAST_SEQUENCES: u32 = 128;
+/// A window is suggested in whole steps of this many tokens.
+const STEP: f64 = 1024.0;
 
 fn share(scene: &Scene<'_>) -> f64 {
     let given = scene.facts.number(Setting::MemoryFraction).filter(|share| *share > 0.0 && *share <= 1.0);
@@ -115,10 +117,10 @@ fn pool(scene: &Scene<'_>) -> Vec<Hit> {
         "the KV pool of about {pool} a GPU on {tensor} x {name} holds {holds:.2} requests of {window} tokens{}",
         if holds < 1.0 { ": the start fails" } else { ": the second long request waits for the first" }
     );
-    let fits = (holds * window / needed / 1024.0).floor() * 1024.0;
+    let fits = (holds * window / needed / STEP).floor() * STEP;
     let change = if pool.get() <= 0.0 {
         "more GPUs (--tensor-parallel-size), a GPU with more memory, or weights in fewer bits".to_owned()
-    } else if fits >= 1024.0 {
+    } else if fits >= STEP {
         format!("--max-model-len {fits} or less, or more GPUs (--tensor-parallel-size)")
     } else {
         "more GPUs (--tensor-parallel-size), or weights in fewer bits".to_owned()

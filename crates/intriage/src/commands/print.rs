@@ -9,7 +9,7 @@ use intriage_record::definitions::Said;
 use intriage_report::ConfigReport;
 
 use super::bench::BenchFormat;
-use crate::cli::Format;
+use crate::cli::{ConfigFormat, Format};
 use crate::failure::Failure;
 
 /// Prints text that may carry styles.
@@ -42,11 +42,17 @@ pub(super) fn plan(plan: &Plan, format: Format) -> Result<(), Failure> {
     }
 }
 
-/// Prints a configuration.
-pub(super) fn config(report: &ConfigReport, all: bool, format: Format) -> Result<(), Failure> {
+/// Prints a configuration; `paths` are those its manifests were given by, by their names.
+pub(super) fn config(
+    report: &ConfigReport,
+    all: bool,
+    format: ConfigFormat,
+    paths: &[(String, String)],
+) -> Result<(), Failure> {
     match format {
-        Format::Text => text(&intriage_report::config_text(report, all, columns())),
-        Format::Json => json(intriage_report::config_json(report)),
+        ConfigFormat::Text => text(&intriage_report::config_text(report, all, columns())),
+        ConfigFormat::Json => json(intriage_report::config_json(report)),
+        ConfigFormat::Sarif => json(intriage_report::config_sarif(&report.advice, paths)),
     }
 }
 
