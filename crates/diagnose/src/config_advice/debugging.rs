@@ -22,7 +22,7 @@ pub(super) const RULES: &[AdviceRule] = &[
         id: "profiling-left-on",
         summary: "profiling or tracing is left on",
         severity: Severity::Warning,
-        source: "vLLM 0.32.0 envs.py; CUDA and NCCL documentation of their environment variables",
+        source: "vLLM 0.32.0 envs.py, config/observability.py, entrypoints/serve/profile; CUDA_LAUNCH_BLOCKING and NCCL_DEBUG: general knowledge, not looked up",
         judge: profiling,
     },
 ];
@@ -53,11 +53,7 @@ const LOGGING: &[LeftOn] = &[
 ];
 
 const PROFILING: &[LeftOn] = &[
-    LeftOn {
-        name: "CUDA_LAUNCH_BLOCKING",
-        values: &["1"],
-        costs: "the CPU waits for every kernel: decoding is several times slower",
-    },
+    LeftOn { name: "CUDA_LAUNCH_BLOCKING", values: &["1"], costs: "the CPU waits for every kernel" },
     LeftOn { name: "VLLM_TRACE_FUNCTION", values: &["1"], costs: "every Python call is written to a file" },
     LeftOn {
         name: "NCCL_DEBUG",

@@ -11,7 +11,7 @@ pub(super) const RULES: &[AdviceRule] = &[
         id: "flag-removed",
         summary: "a flag that a release removed or ignores",
         severity: Severity::Error,
-        source: "the table of flags of vLLM 0.32.0 (crates/engines/data/vllm_flags.txt) lacks it; release notes for the rest",
+        source: "the table of flags of vLLM 0.32.0 (crates/engines/data/vllm_flags.txt) lacks it; first release without it, where named, by the project's notes on vLLM's defaults",
         judge: removed,
     },
     AdviceRule {

@@ -68,9 +68,9 @@ pub(super) const RULES: &[AdviceRule] = &[
 const MOST_SHARE: f64 = 0.97;
 /// The share where nobody asks, from 0.20 on and before (crates/engines/src/vllm/defaults.rs).
 const SHARES: [f64; 2] = [0.92, 0.9];
-/// The smallest token budget and number of sequences that any GPU gets by default: the pool is judged at its largest.
+/// The smallest token budget and number of sequences that any GPU gets by default (crates/engines/src/vllm/defaults.rs): the pool is judged at its largest.
 const LEAST_BUDGET: f64 = 2048.0;
-const LEAST_SEQUENCES: u32 = 128;
+const LEAST_SEQUENCES: u32 = 256;
 /// A window is suggested in whole steps of this many tokens.
 const STEP: f64 = 1024.0;
 
