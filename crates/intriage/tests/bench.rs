@@ -72,6 +72,38 @@ fn objectives_decide_the_exit_code() {
 }
 
 #[test]
+fn only_a_percentile_somebody_asked_for_needs_its_answers() {
+    let (_server, url) = truth("ttft_ms=2,itl_ms=1");
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("run.itr").display().to_string();
+    let load = ["--model", "m", "--max-concurrency", "4", "--num-prompts", "100", "--format", "json"];
+    let samples = |output: &std::process::Output| {
+        let checks = json(output)["certificate"]["checks"].as_array().unwrap().clone();
+        checks.into_iter().find(|c| c["name"] == "samples").unwrap()
+    };
+    // A busy test machine may make a run INVALID for the client's sake; the number of answers never does.
+    let nobody = bench(&url, &load);
+    assert_eq!(samples(&nobody)["passed"], serde_json::Value::Null, "{}", stdout(&nobody));
+    assert_eq!(json(&nobody)["ttft"]["certified"]["p99"], false);
+    let reasons = json(&nobody)["certificate"]["reasons"].to_string();
+    assert!(!reasons.contains("answers"), "{reasons}");
+    for ask in [["--goodput", "ttft:500"], ["--slo", "ttft.p99=500ms"]] {
+        let asked = bench(&url, &[&load[..], &ask[..], &["--record", &record]].concat());
+        assert_eq!(json(&asked)["certificate"]["status"], "INVALID", "{}", stdout(&asked));
+        let sentence = "p99 of TTFT needs 1,000 answers, there were 100: --num-prompts 1000";
+        assert_eq!(samples(&asked)["seen"], sentence);
+        assert_eq!(code(&asked), 3, "p99 of 100 answers has no upper end: {}", stderr(&asked));
+        // The record says what was asked for.
+        let shown = intriage(&["bench", "show", &record, "--format", "json"]);
+        assert_eq!(samples(&shown)["seen"], sentence);
+    }
+    let list = bench(&url, &[&load[..], &["--metric-percentiles", "50,90", "--record", &record]].concat());
+    assert_eq!(samples(&list)["passed"], true, "{}", stdout(&list));
+    let shown = json(&intriage(&["bench", "show", &record, "--format", "json"]));
+    assert_eq!(shown["certificate"]["asked"].as_array().unwrap().len(), 8);
+}
+
+#[test]
 fn when_nothing_is_answered_it_says_why_and_exits_4() {
     let (_server, url) = truth("fault=http429,fault_every=1");
     let output = bench(&url, &["--model", "m", "--num-prompts", "4", "--format", "json"]);
@@ -183,6 +215,7 @@ fn nonsense_on_the_command_line_is_answered_with_what_to_write() {
         (&["--search", "slo"], "objective"),
         (&["--slo", "fast"], "ttft.p95=500ms"),
         (&["--goodput", "ttft"], "ttft:200"),
+        (&["--metric-percentiles", "50,100"], "below 100"),
         (&["--extra-body", "[1]"], "JSON object"),
         (&["--api", "grpc"], "llama.cpp"),
         (&["--definitions", "wrk"], "guidellm"),

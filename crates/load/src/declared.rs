@@ -32,6 +32,8 @@ impl Spec {
             objectives: self.objectives.clone(),
             shard: (self.shard.1 > 1).then_some(self.shard),
             without_starts: false,
+            percentiles: self.percentiles.clone(),
+            num_prompts: self.sessions,
         }
     }
 

@@ -127,6 +127,8 @@ pub struct Spec {
     pub extra: Map<String, Value>,
     /// Objectives of a good request.
     pub objectives: Vec<Objective>,
+    /// Percentiles asked for beside those of the objectives, each from 0 to 100.
+    pub percentiles: Vec<f64>,
     /// Seed of prompts and arrivals.
     pub seed: u64,
     /// Salt of the prompts.

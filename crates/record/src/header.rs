@@ -55,6 +55,12 @@ pub struct Declared {
     /// Nobody knows when requests were sent, as in some tools' files: each counts from 0, and there is no rate.
     #[serde(default)]
     pub without_starts: bool,
+    /// Percentiles asked for by a list, each from 0 to 100, beside those of the objectives.
+    #[serde(default)]
+    pub percentiles: Vec<f64>,
+    /// Requests (sessions, where they have several turns) after which the plan ends; `None` where only time ends it.
+    #[serde(default)]
+    pub num_prompts: Option<u64>,
 }
 
 /// How requests come.

@@ -22,7 +22,9 @@ mod steady;
 mod summary;
 mod tally;
 
-pub use certificate::{Certificate, Check, CheckName, ErrorParts, Status};
+pub use certificate::{
+    AskedPercentile, Certificate, Check, CheckName, ErrorParts, SAMPLES_BEYOND, Status, answers_needed,
+};
 pub use client::{ClientFacts, FrontEnd, ThreadFacts};
 pub use event::{Chunk, ChunkKind, Finish, Finished, Outcome, Request};
 pub use figures::{Figures, TokenCount};
@@ -30,7 +32,7 @@ pub use goodput::{Goodput, Held};
 pub use header::{Arrival, Declared, Header};
 pub use merge::{MergeError, Merger};
 pub use seen::client_request;
-pub use spread::{Distribution, Spread};
+pub use spread::{Certified, Distribution, Spread};
 pub use steady::{Second, Steady};
 pub use summary::{Beside, ErrorCount, Group, Planned, Requests, Summary, Throughput};
 pub use tally::{GroupKey, Tally};

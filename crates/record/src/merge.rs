@@ -79,8 +79,9 @@ impl Merger {
             }
             if header.declared.classes != first.declared.classes
                 || header.declared.objectives != first.declared.objectives
+                || header.declared.percentiles != first.declared.percentiles
             {
-                return differs("classes or objectives", "its own", "others");
+                return differs("classes, objectives or percentiles", "its own", "others");
             }
             // The salt is another one each run; a plan's shards share it.
             let same = |other: &Header| {

@@ -5,6 +5,8 @@ use intriage_case::{Nanos, Seconds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::certificate::answers_needed;
+
 /// Counts of times, exact in number and sum, and within 0.01 % in value.
 #[derive(Debug, Clone)]
 pub struct Spread {
@@ -114,7 +116,13 @@ impl Spread {
 
     /// Its usual figures.
     pub fn distribution(&self) -> Distribution {
+        self.distribution_among(self.len())
+    }
+
+    /// The same for samples of which only so many are independent, such as the token gaps of so many answers.
+    pub fn distribution_among(&self, independent: u64) -> Distribution {
         let n = self.len();
+        let answers = independent.min(n);
         let mean = self.mean();
         let deviation =
             mean.map(|m| Seconds((self.squares as f64 / 1e18 / n as f64 - m.0 * m.0).max(0.0).sqrt()));
@@ -131,6 +139,8 @@ impl Spread {
             max: self.max(),
             p50_interval: self.interval(0.5),
             p99_interval: self.interval(0.99),
+            answers,
+            certified: Certified::of(answers),
         }
     }
 }
@@ -162,6 +172,36 @@ pub struct Distribution {
     pub p50_interval: (Option<Seconds>, Option<Seconds>),
     /// The same for the 99th percentile.
     pub p99_interval: (Option<Seconds>, Option<Seconds>),
+    /// Independent samples: answers, also where each answer has many samples, such as its token gaps.
+    #[serde(default)]
+    pub answers: u64,
+    /// Which percentiles have answers enough.
+    #[serde(default)]
+    pub certified: Certified,
+}
+
+/// Which percentiles of a distribution have answers enough: ten beyond each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::struct_excessive_bools, reason = "one answer for each percentile shown")]
+pub struct Certified {
+    /// Median.
+    pub p50: bool,
+    /// 90th percentile.
+    pub p90: bool,
+    /// 95th percentile.
+    pub p95: bool,
+    /// 99th percentile.
+    pub p99: bool,
+    /// 99.9th percentile.
+    pub p999: bool,
+}
+
+impl Certified {
+    /// By the number of answers.
+    pub fn of(answers: u64) -> Self {
+        let enough = |quantile| answers >= answers_needed(quantile);
+        Self { p50: enough(0.5), p90: enough(0.9), p95: enough(0.95), p99: enough(0.99), p999: enough(0.999) }
+    }
 }
 
 #[cfg(test)]

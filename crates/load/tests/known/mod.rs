@@ -45,6 +45,7 @@ pub(crate) fn spec(server: &Truth) -> Spec {
         beside: BesideLoad::Health,
         extra: serde_json::Map::new(),
         objectives: Vec::new(),
+        percentiles: Vec::new(),
         seed: 1,
         salt: 2,
         threads: 1,

@@ -167,18 +167,6 @@ pub(super) fn shortage(all: &GroupTally, outcome: Outcome, name: CheckName, word
     }
 }
 
-/// A percentile needs at least one sample beyond it.
-pub(super) fn samples(all: &GroupTally) -> Check {
-    const P99: u64 = 100;
-    let n = all.ttft.len();
-    let seen = if n >= P99 {
-        format!("{n} answers: p99 has {} beyond it", n / 100)
-    } else {
-        format!("{n} answers are too few for a 99th percentile, which needs {P99}")
-    };
-    check(CheckName::Samples, n >= P99, seen)
-}
-
 pub(super) fn steady(tally: &Tally) -> Check {
     let name = CheckName::SteadyState;
     if !tally.declared.arrival.is_level() || tally.declared.stages.len() > 1 {

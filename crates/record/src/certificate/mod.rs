@@ -1,16 +1,22 @@
 //! A run's verdict on itself: whether its figures can be trusted, and how far.
 
+mod advice;
 mod checks;
 mod limits;
+mod percentiles;
+#[cfg(test)]
+mod tests;
 
 use intriage_case::{Nanos, Seconds};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::checks::{
-    answers, check, client_cpu, hit_ratio, lengths, precision, receives, samples, sends, shortage, steady,
+    answers, check, client_cpu, hit_ratio, lengths, precision, receives, sends, shortage, steady,
 };
 use self::limits::{REACH, STAMP};
+pub use self::percentiles::{AskedPercentile, SAMPLES_BEYOND, answers_needed};
+use self::percentiles::{asked, samples};
 use crate::client::ClientFacts;
 use crate::event::Outcome;
 use crate::tally::{GroupKey, GroupTally, Tally};
@@ -45,7 +51,7 @@ pub enum CheckName {
     Ports,
     /// No request failed for want of a file descriptor.
     Files,
-    /// There are samples enough for the percentiles shown.
+    /// There are answers enough for the percentiles that were asked for.
     Samples,
     /// The load held one level.
     SteadyState,
@@ -97,6 +103,8 @@ pub struct Certificate {
     pub reasons: Vec<String>,
     /// Every check.
     pub checks: Vec<Check>,
+    /// Percentiles that were asked for, by objectives or by a list; only these can make a run INVALID.
+    pub asked: Vec<AskedPercentile>,
     /// Where the error of the first-token time comes from.
     pub error_parts: ErrorParts,
 }
@@ -134,6 +142,7 @@ impl Certificate {
         let client = client.unwrap_or(&missing);
         let empty = GroupTally::default();
         let all = tally.groups.get(&GroupKey::All).unwrap_or(&empty);
+        let asked = asked(tally);
         let checks = vec![
             answers(all),
             if known {
@@ -151,7 +160,7 @@ impl Certificate {
                 CheckName::Files,
                 "no file descriptor was left for a new connection",
             ),
-            samples(all),
+            samples(tally, &asked),
             steady(tally),
             hit_ratio(tally, all, client),
             lengths(tally),
@@ -190,6 +199,7 @@ impl Certificate {
                 .then(|| sum(&[tally.writing.quantile(0.5), reading, Some(Seconds(STAMP))])),
             reasons,
             checks,
+            asked,
             error_parts: parts,
         }
     }

@@ -7,7 +7,7 @@ mod said;
 
 use intriage_case::{Quantity, Ratio, Seconds, Unit};
 use intriage_record::definitions::Said;
-use intriage_record::{Arrival, Beside, Distribution, Group, Status, Summary};
+use intriage_record::{Arrival, Beside, Distribution, Group, Status, Summary, answers_needed};
 use serde::Serialize;
 
 pub use import::import_text;
@@ -164,7 +164,23 @@ impl Page {
                 ));
             }
         }
+        self.uncertified(&group.ttft);
         self.line("");
+    }
+
+    /// The percentiles of the table that have too few answers.
+    fn uncertified(&mut self, times: &Distribution) {
+        let count = |n: u64| Quantity::new(n as f64, Unit::Count).to_string();
+        let short: Vec<String> = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)]
+            .into_iter()
+            .map(|(name, quantile)| (name, answers_needed(quantile)))
+            .filter(|(_, needs)| times.n > 0 && times.answers < *needs)
+            .map(|(name, needs)| format!("{name} ({} of {})", count(times.answers), count(needs)))
+            .collect();
+        if !short.is_empty() {
+            let text = format!("not certified, too few answers: {}", short.join(", "));
+            self.line(&styled(QUIET, format!("  {text}")));
+        }
     }
 
     fn counts(&mut self, summary: &Summary) {

@@ -26,8 +26,9 @@ Examples:
       what `vllm bench serve` would have said of the same requests, and why it differs
 
 Every run ends with a certificate: VALID with ± on its times, or INVALID with the
-reason (the client was too busy, sends were late, too few samples, no steady state,
-lengths or cache hits not as declared). Exit codes: 0 done, 1 an objective is not held,
+reason (the client was too busy, sends were late, too few answers for a percentile of an
+objective or of --metric-percentiles, no steady state, lengths or cache hits not as
+declared). Exit codes: 0 done, 1 an objective is not held,
 2 usage, 3 an objective was given and the run cannot tell, 4 nothing was answered.";
 
 /// Arguments of `bench`.
@@ -251,6 +252,10 @@ pub(crate) struct GoalArgs {
     /// The same as vLLM writes it, in milliseconds: ttft:200 tpot:50 e2el:2000.
     #[arg(long, value_name = "NAME:MS", num_args = 1..)]
     pub(crate) goodput: Vec<String>,
+    /// Percentiles that must be certified, of TTFT, ITL, TPOT and E2E, as 50,90,99: the run is INVALID if there are too few
+    /// answers for one of them (p99 needs 1,000). Those of the objectives always must.
+    #[arg(long, value_name = "P,…", value_delimiter = ',', value_parser = percentile)]
+    pub(crate) metric_percentiles: Vec<f64>,
     /// Find the highest rate that holds the objectives.
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["request_rate", "ramp", "steps", "trace", "sweep"])]
     pub(crate) search: Option<SearchArg>,
@@ -319,6 +324,13 @@ pub(crate) enum BenchFormat {
     Json,
     /// A row for every request.
     Csv,
+}
+
+fn percentile(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(percentile) if percentile > 0.0 && percentile < 100.0 => Ok(percentile),
+        _ => Err(format!("{text:?} is not a percentile: a number above 0 and below 100, as 99")),
+    }
 }
 
 fn rate(text: &str) -> Result<f64, String> {

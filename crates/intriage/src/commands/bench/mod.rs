@@ -130,7 +130,7 @@ fn outcome(summary: &Summary) -> Result<Outcome, Failure> {
         return Ok(Outcome::Fine);
     }
     let objectives: Vec<_> = goals.flat_map(|g| &g.objectives).collect();
-    // Too few samples for the percentiles shown may still be enough for what was asked.
+    // Too few answers to certify a percentile may still be enough to tell on which side of its limit it lies.
     let only_few = |c: &intriage_record::Check| c.name == CheckName::Samples || c.passed != Some(false);
     let enough = summary.certificate.checks.iter().all(only_few) && objectives.iter().all(|o| o.is_sure());
     if summary.certificate.status == Status::Invalid && !enough {

@@ -55,6 +55,7 @@ pub(super) fn spec(args: &BenchArgs) -> Result<Spec, Failure> {
         beside: if args.target.no_health_questions { BesideLoad::Nothing } else { BesideLoad::Health },
         extra: extra(args)?,
         objectives: objectives(args)?,
+        percentiles: args.goals.metric_percentiles.clone(),
         seed: args.prompts.seed,
         salt: args.prompts.salt.unwrap_or_else(fresh_salt),
         threads,
